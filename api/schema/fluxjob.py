@@ -59,6 +59,7 @@ def _status():
         {
             "name": text("Name of the node.", max=MAX_NAME),
             "pods": int32("Number of pods.", min=0),
+            "slot": int32("Kind of slot, if the jobspec has several: its index, from 0.", min=0),
         },
         need=["name"],
     )

@@ -374,6 +374,7 @@ static int start_fluxqueue(struct up *u, struct sl_err *err) {
         .settings = u->settings,
         .ledger = u->ledger,
         .instance = u->node,
+        .ns = "kube-system", /* which is there from the beginning */
         .seed = uv_hrtime()});
     return SL_OK;
 }

@@ -436,6 +436,10 @@ static bool has_property(const struct sl_graph *g, sl_vtx v, const char *name) {
     return (sl_vertex_prop(g, v, name + without) != NULL) != without;
 }
 
+bool sl_match_request_admits(const struct sl_match_request *r, const struct sl_graph *g, sl_vtx v) {
+    return sl_constraint_holds(&r->constraint, g, v);
+}
+
 bool sl_constraint_holds(const struct sl_constraint *t, const struct sl_graph *g, sl_vtx v) {
     char text[SL_VERTEX_NAME];
     bool all = true;

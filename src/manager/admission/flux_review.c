@@ -18,6 +18,7 @@
 #include "core/base/collection/hash.h"
 #include "core/base/fmt.h"
 #include "kube/types/syntax.h"
+#include "manager/admission/flux_group.h"
 #include "manager/admission/fluxqueue.h"
 #include "manager/admission/job_rules.h"
 
@@ -185,6 +186,19 @@ static void check_jobspec(struct sl_review_call *c) {
     adm_rule_jobspec(c, at, sl_json_view(v));
 }
 
+/* The group that a pod says it belongs to. Whether its members agree is seen when all are there. */
+static void check_group(struct sl_review_call *c) {
+    struct sl_flux_group g;
+
+    if (!sl_flux_group_read(c->object, &g) || !g.why)
+        return;
+    const struct sl_path *at = SL_PATH_KEY(SL_PATH(SL_PATH(NULL, "metadata"), g.map), g.key);
+    if (g.missing)
+        sl_field_required(&c->errs, at, g.why);
+    else
+        sl_field_invalid(&c->errs, at, sl_field_value_text(g.given), "%s", g.why);
+}
+
 /* ---- kinds ---- */
 
 int sl_review_flux_pod_mutate(struct sl_review_call *c) {
@@ -192,6 +206,8 @@ int sl_review_flux_pod_mutate(struct sl_review_call *c) {
         !is_our_scheduler(c, sl_json_at(c->object, "spec")))
         return 0;
     check_jobspec(c);
+    if (!has_owner(c->object, false))
+        check_group(c);
     yyjson_mut_val *spec = adm_edit_object(c, adm_call_edit(c), "spec");
     drop_results(adm_call_edit(c));
     set_label(c, adm_call_edit(c), SL_FLUX_SEEN, "yes");

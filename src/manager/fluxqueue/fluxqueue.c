@@ -47,6 +47,16 @@ static const struct sl_rec_kind kinds[FQ_KINDS] = {
     [FQ_NODE] = {SL_REC_CORE_API("nodes", "Node"), .size = sizeof(struct fq_node),
                  .decode = fq_node_decode, .deleted = fq_node_deleted, .free = fq_node_free,
                  .hold = fq_node_hold},
+    [FQ_CLAIM] = {SL_REC_CORE_API("persistentvolumeclaims", "PersistentVolumeClaim"),
+                  .namespaced = true, .size = sizeof(struct fq_claim), .decode = fq_claim_decode,
+                  .deleted = fq_claim_deleted, .free = fq_claim_free, .hold = fq_claim_hold,
+                  .build = fq_claim_build},
+    [FQ_VOLUME] = {SL_REC_CORE_API("persistentvolumes", "PersistentVolume"),
+                   .size = sizeof(struct fq_volume), .decode = fq_volume_decode,
+                   .deleted = fq_claim_deleted, .free = fq_volume_free},
+    [FQ_STORAGE] = {SL_REC_API("storage.k8s.io/v1", "storageclasses", "StorageClass"),
+                    .size = sizeof(struct fq_storage), .decode = fq_storage_decode,
+                    .deleted = fq_claim_deleted, .free = fq_storage_free},
     [FQ_DEPLOYMENT] = OBJECT("apps/v1", "deployments", "Deployment"),
     [FQ_REPLICASET] = OBJECT("apps/v1", "replicasets", "ReplicaSet"),
     [FQ_STATEFULSET] = OBJECT("apps/v1", "statefulsets", "StatefulSet"),
@@ -56,6 +66,9 @@ static const struct sl_rec_kind kinds[FQ_KINDS] = {
                 .reconcile = fq_pod_reconcile, .deleted = fq_pod_deleted, .free = fq_pod_free,
                 .lane_of = fq_pod_lane, .hold = fq_pod_hold, .build = fq_pod_build,
                 .written = fq_pod_written, .child = fq_obj_child},
+    [FQ_GROUP] = {SL_REC_CORE_API("pods", "PodGroup"), .namespaced = true,
+                  .size = sizeof(struct fq_group), .reconcile = fq_group_reconcile,
+                  .free = fq_group_free},
     [FQ_FLUXJOB] = {SL_REC_API(SL_FLUX_API, "fluxjobs", "FluxJob"), .namespaced = true,
                     .owners = true, .finalizer = FQ_FINALIZER, .size = sizeof(struct fq_job),
                     .decode = fq_job_decode, .reconcile = fq_job_reconcile,
@@ -81,6 +94,8 @@ static void hold_usages(void *ctx, struct sl_syms *t) {
     for (uint32_t i = 0; i < q->usages.n; i++)
         for (uint32_t k = 0; q->usages.v[i] && k < q->usages.v[i]->n; k++)
             sl_sym_hold(t, q->usages.v[i]->v[k].resource);
+    for (uint32_t i = 0; i < q->ports.n; i++)
+        sl_sym_hold(t, q->ports.v[i]);
 }
 
 static bool has_objects(const struct sl_fluxqueue *q) {
@@ -93,6 +108,11 @@ static bool has_objects(const struct sl_fluxqueue *q) {
 /* The first thing to queue: nodes and all pods are read from now on. */
 static void start_watches(struct sl_fluxqueue *q) {
     q->in_use |= has_objects(q);
+    if (q->uses_claims && !sl_inf_watches(q->inf, FQ_CLAIM)) {
+        for (uint32_t k = FQ_CLAIM; k <= FQ_STORAGE; k++)
+            sl_inf_watch(q->inf, k);
+        q->inf->ready = false;
+    }
     if (!q->in_use || sl_inf_watches(q->inf, FQ_NODE))
         return;
     for (uint32_t k = FQ_MARKED; k < FQ_KINDS; k++)
@@ -140,7 +160,7 @@ struct sl_fluxqueue *sl_fluxqueue_new(const struct sl_fluxqueue_spec *spec) {
     });
     q->inf->writes = q->leads;
     for (uint32_t k = FQ_DEPLOYMENT; k < FQ_KINDS; k++)
-        if (k != FQ_POD)
+        if (k != FQ_POD && k != FQ_GROUP)
             sl_inf_watch(q->inf, k);
     q->in_use = spec->eager;
     start_watches(q);
@@ -151,6 +171,7 @@ void sl_fluxqueue_free(struct sl_fluxqueue *q) {
     if (!q)
         return;
     fq_graph_free(q);
+    fq_ids_forget(q);
     sl_inf_free(q->inf);
     for (uint32_t i = 0; i < q->usages.n; i++)
         sl_freep(&q->usages.v[i]);
@@ -158,6 +179,7 @@ void sl_fluxqueue_free(struct sl_fluxqueue *q) {
     sl_vec_free(&q->free_usages);
     sl_map_done(&q->usages_by_hash);
     fq_plain_done(q);
+    sl_vec_free(&q->ports);
     sl_map_done(&q->by_jobid);
     sl_vec_free(&q->by_vertex);
     sl_vec_free(&q->decisions);
@@ -170,6 +192,7 @@ void sl_fluxqueue_lead(struct sl_fluxqueue *q, bool lead) {
         return;
     q->leads = q->inf->writes = lead;
     q->rebuild = true;
+    fq_ids_forget(q);
     if (!lead)
         return;
     q->inf->ready = false;
@@ -243,11 +266,14 @@ static void show_positions(struct sl_fluxqueue *q) {
 
 void sl_fluxqueue_tick(struct sl_fluxqueue *q) {
     start_watches(q);
-    q->inf->ready |= sl_inf_poll(q->inf);
+    bool synced = sl_inf_poll(q->inf);
+    fq_ids_tick(q);
+    q->inf->ready |= synced && fq_ids_known(q);
     start_watches(q);
     if (!q->inf->ready)
         return;
-    (void)sl_inf_wake(q->inf);
+    q->rebuild |= sl_inf_wake(q->inf); /* the clock was set, and the graph has the old time */
+    fq_volumes_changed(q);
     if (rebuild_due(q))
         fq_graph_rebuild(q);
     settle(q);
@@ -255,12 +281,14 @@ void sl_fluxqueue_tick(struct sl_fluxqueue *q) {
         settle(q);
     show_positions(q);
     sl_inf_flush(q->inf);
+    fq_ids_tick(q);
     if (sl_syms_due(&q->inf->syms))
         sl_inf_sweep(q->inf);
 }
 
 sl_time sl_fluxqueue_next(const struct sl_fluxqueue *q) {
     sl_time at = sl_time_min(sl_inf_next(q->inf), sl_inf_next_timer(q->inf));
+    at = sl_time_min(at, fq_ids_next(q));
     if (!q->inf->ready)
         return at;
     if (q->rebuild || q->taints_changed)
@@ -280,7 +308,8 @@ sl_time sl_fluxqueue_next(const struct sl_fluxqueue *q) {
 }
 
 bool sl_fluxqueue_idle(const struct sl_fluxqueue *q) {
-    return q->inf->ready && sl_inf_idle(q->inf) && !q->rebuild && !q->taints_changed && !q->moved;
+    return q->inf->ready && sl_inf_idle(q->inf) && !q->rebuild && !q->taints_changed && !q->moved &&
+           fq_ids_idle(q);
 }
 
 /* ---- looking in ---- */

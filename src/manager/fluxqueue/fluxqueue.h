@@ -26,6 +26,7 @@ struct sl_fluxqueue_spec {
     const struct sl_settings *settings; /* stays valid until replaced by sl_fluxqueue_configure */
     struct sl_ledger *ledger;           /* NULL: none */
     const char *instance;               /* reportingInstance of events */
+    const char *ns;                     /* of the ConfigMap with the last job id; NULL: our own */
     uint64_t seed;                      /* for jitter */
     bool standby;                       /* begins without deciding and writing */
     bool eager; /* reads nodes and pods from the beginning, not with the first thing to queue */

@@ -9,10 +9,16 @@
  *     places.c     which pod of a job has which of its places
  *     pods.c       pods: decoding, gates, bindings
  *     plain.c      pods that only name our scheduler: queued without a FluxJob
+ *     unbound.c    pods whose binding was refused
+ *     ports.c      host ports as pools of nodes
+ *     volumes.c    claims of volumes: on which nodes, and their binding
  *     objects.c    Jobs and sets of pods: what each asks for, and its start
+ *     groups.c     plain pods that are one job
+ *     kinds.c      jobs with several kinds of slots
  *     job.c        FluxJobs: the life of one
  *     status.c     what a FluxJob shows
  *     history.c    what the ledger gets of it
+ *     ids.c        the highest job id that was given
  *     view.c       what people may see of it
  *     fluxqueue.c  the kinds, the turn
  */
@@ -37,9 +43,12 @@
 #define FQ_MAX_MESSAGE 1024u
 #define FQ_MAX_LISTED 10000u      /* nodes of a job in its status, as its schema has it */
 #define FQ_MAX_SHOWN 256u         /* bytes of nodes in a column */
+#define FQ_MAX_RESIZES 16u        /* free places that are tried for a pod of another size */
 #define FQ_MAX_RUNS 16u           /* passes of the queue in one turn */
 #define FQ_END (INT64_C(1) << 40) /* of the graph's time, seconds */
 #define FQ_MAX_POSITION 1000u     /* jobs further behind are not told their places */
+#define FQ_MAX_PORTS 32u /* different host ports that jobs ask for; each is a pool of all nodes */
+#define FQ_MAX_SPLIT 100000u /* steps to find which slots are on which node */
 
 #define FQ_REBUILD_PAUSE (100 * SL_MSEC) /* between two graphs: nodes come in bursts */
 #define FQ_POSITION_PAUSE (5 * SL_SEC)   /* between two writes of places in the queue */
@@ -54,11 +63,15 @@
 enum fq_kind {
     FQ_CLASS, /* PriorityClass */
     FQ_NODE,
+    FQ_CLAIM,   /* PersistentVolumeClaim */
+    FQ_VOLUME,  /* PersistentVolume */
+    FQ_STORAGE, /* StorageClass */
     FQ_DEPLOYMENT,
     FQ_REPLICASET,
     FQ_STATEFULSET,
     FQ_JOB,
     FQ_POD,
+    FQ_GROUP, /* of pods: no objects of the API */
     FQ_FLUXJOB,
     FQ_MARKED, /* pods that admission marked, until there is one: then all are read */
     FQ_NAMED,  /* the same, by the names of our scheduler */
@@ -86,6 +99,7 @@ struct fq_node {
     SL_VEC(sl_sym) taints;          /* "taint:KEY=VALUE:EFFECT" */
     SL_VEC(struct fq_pool) pools;   /* by name */
     uint64_t hash, structure;       /* of the object; of what decides its vertices */
+    uint64_t changed;               /* q->node_changes when it did */
     bool up, usable;                /* usable: it could be decoded */
     sl_vtx v;                       /* SL_VTX_NONE: not in the graph */
 };
@@ -97,6 +111,7 @@ struct fq_amount {
 };
 struct fq_usage {
     uint64_t hash;
+    uint64_t size; /* hash of the amounts alone: equal where they are */
     uint32_t id, refs, n;
     struct fq_amount v[];
 };
@@ -116,6 +131,8 @@ struct fq_request {
     uint64_t tried, rejected;          /* q->capacity when it was tried again; and rejected */
 };
 
+#define FQ_MAX_CONFLICTS 3u /* bindings that are answered by 409, though the pod is free */
+
 /* Why a plain pod waits. */
 enum fq_why {
     FQ_WHY_NOTHING, /* it does not, or it is not known yet */
@@ -124,6 +141,7 @@ enum fq_why {
     FQ_WHY_USED, /* by pods of others */
     FQ_WHY_NEVER,
     FQ_WHY_REFUSED, /* the text says why */
+    FQ_WHY_UNBOUND, /* its binding was refused */
     FQ_WHYS,
 };
 
@@ -135,20 +153,35 @@ struct fq_pod {
     char *gates;            /* a JSON array of the others' gates; NULL: none */
     sl_sym node;            /* that it is bound to */
     sl_sym target;          /* that it is to be bound to */
+    sl_sym named;           /* the node that its annotation says; 0: none does */
     sl_sym charged;         /* the node whose pools it is counted at as one of others */
     sl_sym stands;          /* the node that it is counted at in any case */
     int32_t index;          /* completion index; -1: none */
     int32_t priority;
-    bool ours;     /* marked by admission, or by its scheduler's name */
-    bool binds;    /* by us; else by the scheduler that it names, on the node that we say */
-    bool part;     /* its controller is of a kind that is intercepted, and so was that one */
-    bool alone;    /* it opted in itself: if there is no such controller after a while */
-    bool gated;    /* by us */
-    bool ended;    /* Succeeded or Failed */
-    bool failed;   /* Failed */
-    bool labelled; /* has the label of its job id */
-    bool never;    /* it has the label of what can never run */
-    bool bound;    /* the API server has accepted its binding, which is not seen yet */
+    char *claims;      /* of volumes: names in lines; NULL: none */
+    bool ours;         /* marked by admission, or by its scheduler's name */
+    bool binds;        /* by us; else by the scheduler that it names, on the node that we say */
+    bool part;         /* its controller is of a kind that is intercepted, and so was that one */
+    bool alone;        /* it opted in itself: if there is no such controller after a while */
+    bool gated;        /* by us */
+    bool ended;        /* Succeeded or Failed */
+    bool failed;       /* Failed */
+    bool labelled;     /* has the label of its job id */
+    bool never;        /* it has the label of what can never run */
+    bool bound;        /* the API server has accepted its binding, which is not seen yet */
+    uint8_t conflicts; /* of its binding, in a row */
+    struct fq_unbound *unbound; /* where it could not be bound; NULL: nowhere */
+    /* groups.c */
+    struct fq_group *group; /* that it belongs to; NULL: none */
+    struct fq_pod *group_prev, *group_next;
+    struct fq_usage *asked;        /* of a member: what it requests, also after its end */
+    struct fq_jobspec_parts parts; /* of its jobspec */
+    uint32_t group_size;           /* as it says */
+    uint32_t kind;                 /* of slots, that it is for; FQ_ANY_KIND: any */
+    bool excess;                   /* the group has its pods without it */
+    bool stranger;                 /* the group has no places for what it requests */
+    bool raw;                      /* the jobspec is its owner's */
+    bool misgrouped;               /* what it says of its group is malformed */
     /* plain.c */
     struct fq_request *request; /* of one that waits; NULL: none */
     uint64_t told;              /* hash of the message of its condition Unschedulable; 0: none */
@@ -157,6 +190,7 @@ struct fq_pod {
     bool queued;                /* waits in the queue, as FQ_PLAIN_ID + its number */
     bool held;                  /* has its place in the matcher, under the same id */
     bool rejected;              /* is tried again when capacity rises */
+    bool avoids;                /* was submitted without the nodes that refused it */
 };
 
 /* ---- what is wrapped, other than pods (objects.c) ---- */
@@ -165,15 +199,56 @@ struct fq_obj {
     struct sl_rec rec;
     char *jobspec; /* NULL: it has none */
     char *refused; /* why */
+    char *claims;  /* of volumes, that all of its pods have: names in lines; NULL: none */
     uint32_t pods; /* that it has at once */
     uint64_t hash;
     int32_t priority;
-    char *priority_class;  /* to be looked up; NULL: none */
-    bool suspended;        /* Jobs */
-    bool finished, failed; /* Jobs */
-    bool named;            /* its template has the label of a job id */
-    bool told;             /* it has the label of what can never run */
-    bool part;             /* ReplicaSets: of a Deployment */
+    struct fq_usage *usage; /* of a pod of its template; NULL: it has none */
+    char *priority_class;   /* to be looked up; NULL: none */
+    bool suspended;         /* Jobs */
+    bool finished, failed;  /* Jobs */
+    bool named;             /* its template has the label of a job id */
+    bool told;              /* it has the label of what can never run */
+    bool part;              /* ReplicaSets: of a Deployment */
+};
+
+/* ---- volumes (volumes.c) ---- */
+
+/* The nodes that a volume can be used on, or made for. */
+struct fq_where {
+    struct sl_arena arena;
+    struct sl_constraint constraint;
+    uint64_t hash;
+    bool unreadable; /* then no node is one of them */
+};
+struct fq_claim {
+    struct sl_rec rec;
+    char *volume, *class; /* "": none */
+    sl_sym selected;      /* the node that its annotation says */
+    sl_sym wanted;        /* that it is to say */
+    sl_sym rejected;      /* that it said when its provisioner gave up */
+    uint64_t hash;        /* of all that is read of it */
+    bool bound;
+};
+struct fq_volume {
+    struct sl_rec rec;
+    struct fq_where where;
+};
+struct fq_storage {
+    struct sl_rec rec;
+    struct fq_where where;
+    bool waits; /* for the first consumer */
+    bool provisions;
+};
+
+/* ---- groups of pods (groups.c) ---- */
+
+struct fq_group {
+    struct fq_obj obj; /* pods: those that have not ended */
+    struct fq_pod *first;
+    uint32_t n, size, ended, ready;
+    bool complete; /* all are there, and wait */
+    bool raw;      /* the jobspec is that of their owner */
 };
 
 /* ---- FluxJobs (job.c, status.c) ---- */
@@ -192,7 +267,22 @@ enum fq_state {
 
 struct fq_place {
     sl_sym node;
-    uint32_t pod; /* the number of its record; FQ_NO_POD: free */
+    uint32_t pod;  /* the number of its record; FQ_NO_POD: free */
+    uint32_t kind; /* of slots */
+    /* For pods of this size (struct fq_usage); 0: for those of the jobspec. A place keeps its size
+     * while a pod has it; one that is free is for pods of the template. */
+    uint64_t size;
+};
+
+static inline bool fq_same_places(const struct fq_place *a, const struct fq_place *b) {
+    return a->node == b->node && a->kind == b->kind;
+}
+
+/* One of several kinds of slots (kinds.c). */
+struct fq_job_kind {
+    struct fq_slot_amount *v; /* owned, texts too */
+    uint32_t n, count;
+    uint32_t missing; /* pods of it that have no place */
 };
 
 /* Numbers of the last events in the ledger; 0: none. */
@@ -232,13 +322,34 @@ struct fq_job {
     uint64_t queued_hash;        /* of what was submitted */
     struct fq_slot_amount *slot; /* one pod; owned, texts too */
     uint32_t n_slot;
+    struct fq_job_kind *kinds; /* if there are several; then 'slot' is none of them */
+    uint32_t n_kinds;
+    uint64_t slot_hash; /* of the jobspec that it is of */
+    uint64_t slot_size; /* of the pods that it is of; 0: it is not what they request */
     bool whole_nodes;
     int64_t duration;
     int64_t begin;     /* seconds since 1970, of the spec; 0: none */
+    int64_t seconds;   /* spec.duration: of a jobspec that has none */
+    uint64_t admitted; /* q->node_changes up to which its free places are known to be good */
     uint64_t rejected; /* q->capacity when it did not fit even if all jobs had ended; 0: not so */
     sl_time grow_at;   /* mono: not before */
     struct fq_recorded recorded;
     uint32_t missing; /* pods that have no place */
+    uint32_t paused;  /* of these, whose binding was refused just now */
+    uint32_t odd;     /* of them, those of another size than that of the jobspec */
+};
+
+/* ---- job ids (ids.c) ---- */
+
+struct fq_ids {
+    sl_kube_call call; /* in flight */
+    sl_time due;       /* mono: to ask, or to give the call up */
+    char *version;     /* of the ConfigMap; NULL: there is none */
+    int64_t mark;      /* what it says: no id up to this one is given again */
+    int64_t wanted;    /* what it is to say */
+    bool known;        /* it has been read, by this leader */
+    bool stale;        /* and has to be read again before it is written */
+    bool refused;      /* there can be none */
 };
 
 /* ---- the whole ---- */
@@ -264,19 +375,24 @@ struct sl_fluxqueue {
     struct sl_map requests_by_hash;
     SL_VEC(uint32_t) rejected; /* plain pods, by the numbers of their records */
     bool retrying;             /* some of them are tried again */
+    SL_VEC(sl_sym) ports;      /* host ports that are pools, by name */
     sl_decisions decisions;
     bool taints_changed; /* nodes have one that they had not: jobspecs depend on them */
     int64_t last_jobid;
-    uint64_t capacity;  /* rises with all that may make a rejected job possible */
-    uint64_t retried;   /* the same, when rejected jobs were tried again */
-    sl_time rebuilt_at; /* mono */
-    bool rebuild;       /* the graph is not that of the nodes any more */
-    bool restoring;     /* it is being made: pools are as large as can be */
-    bool moved;         /* something happened that the queue has to look at */
-    bool unranked;      /* no pass was made on this graph yet: reservations are not in it */
-    bool reordered;     /* places in the queue, or estimates, are to be shown again */
-    bool showing;       /* and are shown now */
+    struct fq_ids ids;
+    uint64_t node_changes; /* counts them */
+    uint64_t capacity;     /* rises with all that may make a rejected job possible */
+    uint64_t retried;      /* the same, when rejected jobs were tried again */
+    sl_time rebuilt_at;    /* mono */
+    bool rebuild;          /* the graph is not that of the nodes any more */
+    bool restoring;        /* it is being made: pools are as large as can be */
+    bool moved;            /* something happened that the queue has to look at */
+    bool unranked;         /* no pass was made on this graph yet: reservations are not in it */
+    bool reordered;        /* places in the queue, or estimates, are to be shown again */
+    bool showing;          /* and are shown now */
     sl_time shown_at, estimated_at; /* mono: when they were */
+    bool uses_claims;               /* something of ours has claims: these and volumes are read */
+    bool claims_changed;            /* jobs have to look at theirs */
     bool leads;
     bool in_use; /* there is something to queue: nodes and all pods are read */
 };
@@ -289,6 +405,9 @@ static inline struct fq_pod *fq_pod_of(struct sl_rec *r) {
 }
 static inline struct fq_obj *fq_obj_of(struct sl_rec *r) {
     return SL_CONTAINER_OF(r, struct fq_obj, rec);
+}
+static inline struct fq_group *fq_group_of(struct sl_rec *r) {
+    return SL_CONTAINER_OF(r, struct fq_group, obj.rec);
 }
 static inline struct fq_job *fq_job_of(struct sl_rec *r) {
     return SL_CONTAINER_OF(r, struct fq_job, rec);
@@ -324,6 +443,8 @@ void fq_pod_stand(struct sl_fluxqueue *q, struct fq_pod *p);
 bool fq_node_has_room(const struct sl_fluxqueue *q, const struct fq_pod *p, sl_sym node);
 /* The pool of a resource; NULL: the node has none. */
 struct fq_pool *fq_pool_find(struct fq_node *n, sl_sym resource);
+/* The same, made if there is none, with nothing in it. */
+struct fq_pool *fq_pool_need(struct fq_node *n, sl_sym resource);
 /* The size of a pool in the graph: what pods of others leave of it. */
 int64_t fq_pool_size(const struct fq_pool *p);
 /* An amount of a resource of Kubernetes in the units of the graph, rounded up or down; the type of
@@ -332,6 +453,8 @@ int64_t fq_units(const char *resource, sl_quantity amount, bool up);
 const char *fq_type_of(const char *resource);
 struct fq_usage *fq_usage_get(struct sl_fluxqueue *q, yyjson_val *pod_spec);
 void fq_usage_unref(struct sl_fluxqueue *q, struct fq_usage *s);
+/* Any with these amounts; NULL: nobody has them any more. */
+const struct fq_usage *fq_usage_of_size(const struct sl_fluxqueue *q, uint64_t size);
 
 /* ---- graph.c ---- */
 /* Makes the graph anew, with what running jobs have, and submits those that wait. */
@@ -342,6 +465,10 @@ bool fq_graph_could(struct sl_fluxqueue *q, const struct sl_match_request *r);
 void fq_graph_free_bare(struct sl_fluxqueue *q);
 /* Puts the places of a job into the matcher, in place of what it had there. */
 void fq_graph_hold(struct sl_fluxqueue *q, struct fq_job *j);
+/* Makes one of them a place for pods of another size, if there is room. */
+bool fq_graph_resize(struct sl_fluxqueue *q, struct fq_job *j, uint32_t place, uint64_t size);
+/* What its jobspec says of one pod. */
+void fq_graph_know_slot(struct sl_fluxqueue *q, struct fq_job *j);
 /* What the matcher has under this id, if anything, is free. */
 void fq_graph_cancel(struct sl_fluxqueue *q, int64_t jobid);
 /* Takes everything of a job out of the matcher and the queue. */
@@ -354,6 +481,26 @@ void fq_name_job(struct sl_fluxqueue *q, struct fq_job *j, int64_t jobid);
 int fq_compile(struct sl_fluxqueue *q, struct fq_job *j, uint32_t pods, struct sl_arena *a,
                struct fq_jobspec_info *info, struct sl_match_request **ret,
                struct sl_err *err) _must_check_;
+/* The same with more to say. */
+int fq_compile_ask(struct sl_fluxqueue *q, struct fq_job *j, const struct fq_jobspec_ask *ask,
+                   struct sl_arena *a, struct fq_jobspec_info *info, struct sl_match_request **ret,
+                   struct sl_err *err) _must_check_;
+/* What its pods are made of: while it runs, the template as it is now. */
+const char *fq_job_text(const struct sl_fluxqueue *q, const struct fq_job *j);
+/* Of that, as struct fq_job has it in slot_hash. */
+uint64_t fq_slot_hash(const struct sl_fluxqueue *q, const struct fq_job *j);
+/* What a pod of the template requests (struct fq_usage); 0: not known. */
+uint64_t fq_template_size(const struct sl_fluxqueue *q, const struct fq_job *j);
+/* Does such a pod need a place of its own size? */
+static inline bool fq_pod_is_odd(const struct fq_job *j, const struct fq_pod *p) {
+    return j->slot_size && p->usage && p->usage->size != j->slot_size;
+}
+/* It has no place, and may get one. */
+static inline bool fq_pod_waits(const struct fq_pod *p) {
+    return !p->node && !p->target && !p->ended && !p->rec.gone && !p->rec.deleting;
+}
+/* Of each place of a job: would its pods be let onto that node now? False: not known yet. */
+bool fq_places_admitted(struct sl_fluxqueue *q, struct fq_job *j, bool *ret);
 void fq_submit(struct sl_fluxqueue *q, struct fq_job *j);
 /* The node that a vertex is part of, by its name; 0: none. */
 sl_sym fq_node_at(struct sl_fluxqueue *q, sl_vtx v);
@@ -411,6 +558,33 @@ bool fq_plain_build(struct sl_fluxqueue *q, struct fq_pod *p, struct sl_write *w
 void fq_plain_unref(struct sl_fluxqueue *q, struct fq_pod *p);
 void fq_plain_done(struct sl_fluxqueue *q);
 
+/* ---- unbound.c ---- */
+/* Its binding was refused: it gives back its place and avoids the node for a while. j: its FluxJob;
+ * NULL: it has none. */
+void fq_unbound_refused(struct sl_fluxqueue *q, struct fq_pod *p, struct fq_job *j,
+                        const struct sl_kube_reply *reply);
+/* The same for another reason than that of the API server. */
+void fq_unbound_elsewhere(struct sl_fluxqueue *q, struct fq_pod *p, struct fq_job *j,
+                          const char *text);
+/* The same after FQ_MAX_CONFLICTS of them. */
+void fq_unbound_conflict(struct sl_fluxqueue *q, struct fq_pod *p, struct fq_job *j,
+                         const struct sl_kube_reply *reply);
+/* What was said last; NULL: nothing was refused. */
+const char *fq_unbound_text(const struct fq_pod *p);
+bool fq_unbound_avoids(const struct sl_fluxqueue *q, const struct fq_pod *p, sl_sym node);
+/* It is not to be tried before this wall time. */
+bool fq_unbound_pauses(const struct sl_fluxqueue *q, const struct fq_pod *p, sl_time *ret);
+/* Until when (wall) it avoids nodes; 0: it does not. */
+sl_time fq_unbound_until(const struct sl_fluxqueue *q, const struct fq_pod *p);
+/* The nodes that a pod avoids, and that all pods of a job without a place avoid, as a constraint.
+ * False: there are none. */
+bool fq_unbound_where(const struct sl_fluxqueue *q, const struct fq_pod *p, struct sl_arena *a,
+                      struct sl_constraint *ret);
+bool fq_unbound_where_all(const struct sl_fluxqueue *q, const struct fq_job *j, struct sl_arena *a,
+                          struct sl_constraint *ret);
+void fq_unbound_hold(struct sl_syms *t, const struct fq_pod *p);
+void fq_unbound_free(struct fq_pod *p);
+
 /* ---- objects.c ---- */
 bool fq_obj_wanted(void *ctx, yyjson_val *o);
 bool fq_obj_decode(void *ctx, struct sl_rec *r, yyjson_val *o);
@@ -440,6 +614,74 @@ struct sl_rec *fq_pod_object(const struct sl_fluxqueue *q, struct fq_pod *p);
 void fq_object_sync(struct sl_fluxqueue *q, struct sl_rec *object, const char *jobspec,
                     const char *refused);
 
+/* ---- ports.c ---- */
+/* Something of ours asks for these: if they are not pools yet, the graph is made anew. */
+void fq_ports_demand(struct sl_fluxqueue *q, const struct fq_usage *u);
+/* Which are pools of the graph that is about to be made. */
+void fq_ports_collect(struct sl_fluxqueue *q);
+/* They are on a node. */
+void fq_ports_put(struct sl_fluxqueue *q, struct fq_node *n);
+
+/* ---- volumes.c ---- */
+/* The claims of a pod, or of a template (pod: NULL), one in a line; NULL: none. To be freed. */
+char *fq_claims_read(struct sl_fluxqueue *q, yyjson_val *spec, const char *pod);
+bool fq_claim_decode(void *ctx, struct sl_rec *r, yyjson_val *o);
+void fq_claim_deleted(void *ctx, struct sl_rec *r);
+void fq_claim_free(struct sl_rec *r);
+void fq_claim_hold(struct sl_syms *t, struct sl_rec *r);
+bool fq_claim_build(void *ctx, struct sl_rec *r, struct sl_write *w);
+bool fq_volume_decode(void *ctx, struct sl_rec *r, yyjson_val *o);
+void fq_volume_free(struct sl_rec *r);
+bool fq_storage_decode(void *ctx, struct sl_rec *r, yyjson_val *o);
+void fq_storage_free(struct sl_rec *r);
+/* What the claims that all pods of a job have say of nodes: changes when that does. */
+uint64_t fq_volumes_hash(const struct sl_fluxqueue *q, const struct fq_job *j);
+/* One of them is not ready: the job waits, and says so. */
+bool fq_volumes_wait(struct sl_fluxqueue *q, struct fq_job *j);
+/* The constraint of these is added to *ret; the same of one pod. */
+void fq_volumes_where(const struct sl_fluxqueue *q, const struct fq_job *j, struct sl_arena *a,
+                      struct sl_constraint *ret);
+void fq_volumes_where_pod(const struct sl_fluxqueue *q, const struct fq_pod *p, struct sl_arena *a,
+                          struct sl_constraint *ret);
+/* May a pod be on this node? */
+bool fq_volumes_allow(const struct sl_fluxqueue *q, const struct fq_pod *p, sl_sym node);
+/* All claims of a pod are bound; if not, those that wait for it are told its node. */
+bool fq_volumes_ready(struct sl_fluxqueue *q, struct fq_pod *p, struct fq_job *j);
+/* Lets jobs look again, if claims, volumes or classes have changed. */
+void fq_volumes_changed(struct sl_fluxqueue *q);
+
+/* ---- groups.c ---- */
+/* The group that a pod says it belongs to. */
+void fq_group_decode(struct sl_fluxqueue *q, struct fq_pod *p, yyjson_val *o);
+/* A pod is gone. */
+void fq_group_leave(struct sl_fluxqueue *q, struct fq_pod *p);
+/* It may have been a job by itself before it came to the group: that one has to know of its end. */
+void fq_group_left(struct sl_fluxqueue *q, const struct fq_pod *p);
+void fq_group_reconcile(void *ctx, struct sl_rec *r);
+void fq_group_free(struct sl_rec *r);
+/* It is not to be submitted: members are missing, or something is wrong with them. */
+bool fq_group_waits(struct sl_fluxqueue *q, struct fq_job *j, struct sl_rec *o);
+/* Its FluxJob is not needed any more, and is deleted. 'o' is the group; NULL: it has no members. */
+bool fq_group_over(struct sl_fluxqueue *q, struct fq_job *j, struct sl_rec *o);
+/* Members get the label of what can never run, or lose it. */
+void fq_group_mark(const struct fq_job *j, struct sl_rec *o);
+/* A pod that gets no place of its job; and, if it may, its kind. */
+bool fq_group_leaves_out(const struct sl_fluxqueue *q, const struct fq_job *j, struct fq_pod *p);
+
+/* ---- kinds.c ---- */
+void fq_kinds_keep(struct fq_job *j, const struct fq_jobspec_info *info);
+void fq_kinds_free(struct fq_job *j);
+/* The kind of slot that takes exactly this; FQ_ANY_KIND, if there is but one. False: none does. */
+bool fq_kind_find(const struct sl_fluxqueue *q, const struct fq_job *j, const struct fq_usage *u,
+                  uint32_t *ret);
+/* What a slot of a kind takes. */
+const struct fq_slot_amount *fq_kind_amounts(const struct fq_job *j, uint32_t kind, uint32_t *ret);
+/* The places of a job with several kinds, from what the matcher gave it. False: they were not found
+ * within FQ_MAX_SPLIT steps. */
+bool fq_kinds_take(struct sl_fluxqueue *q, struct fq_job *j, const struct sl_grant *g);
+/* Gives back the places of members that have ended, kind by kind. */
+bool fq_kinds_give_back(struct sl_fluxqueue *q, struct fq_job *j);
+
 /* ---- job.c ---- */
 bool fq_job_decode(void *ctx, struct sl_rec *r, yyjson_val *o);
 void fq_job_reconcile(void *ctx, struct sl_rec *r);
@@ -448,10 +690,18 @@ void fq_job_free(struct sl_rec *r);
 void fq_job_hold(struct sl_syms *t, struct sl_rec *r);
 /* What it wraps, NULL: it does not exist. */
 struct sl_rec *fq_job_object(const struct sl_fluxqueue *q, const struct fq_job *j);
+/* It was made here for this object, and follows it. */
+bool fq_job_follows(const struct fq_job *j, const struct sl_rec *o);
+/* It has ended, or was cancelled. */
+bool fq_job_is_over(const struct fq_job *j);
+void fq_job_finish(struct sl_fluxqueue *q, struct fq_job *j, enum fq_state s, const char *reason,
+                   const char *message);
 /* Something of it has changed that its status shows. */
 void fq_job_touch(struct fq_job *j);
 /* It has a reservation: shown at once if that is new, else as often as is worth a write. */
 void fq_show_estimate(struct sl_fluxqueue *q, struct fq_job *j);
+/* It gets what was promised to it later than promised: its events say so. */
+void fq_tell_delay(struct fq_job *j, sl_time now);
 void fq_job_set_state(struct fq_job *j, enum fq_state s, const char *reason, const char *fmt, ...)
     _printf_(4, 5);
 /* Its places are in the API: what it wraps may start. */
@@ -461,6 +711,7 @@ static inline bool fq_job_committed(const struct fq_job *j) {
 /* Every pod of it that has a record: the next one, NULL at the end. */
 struct fq_pods_of {
     struct sl_rec *set, *pod; /* of a Deployment: its ReplicaSet; the next one */
+    struct fq_pod *member;    /* of a group: the next one */
     bool begun;
 };
 struct fq_pod *fq_job_next_pod(const struct sl_fluxqueue *q, const struct fq_job *j,
@@ -473,6 +724,17 @@ void fq_history_deleted(struct sl_fluxqueue *q, struct fq_job *j);
 void fq_history_bound(struct sl_fluxqueue *q, const struct fq_job *j, const struct fq_pod *p);
 /* "node[0-3],login" */
 void fq_put_node_list(const struct sl_fluxqueue *q, const struct fq_job *j, struct sl_buf *out);
+
+/* ---- ids.c ---- */
+void fq_ids_tick(struct sl_fluxqueue *q);
+sl_time fq_ids_next(const struct sl_fluxqueue *q); /* mono */
+/* Before that no id may be given. */
+bool fq_ids_known(const struct sl_fluxqueue *q);
+bool fq_ids_idle(const struct sl_fluxqueue *q);
+/* May the FluxJob with this id go? Otherwise it is asked again when it may. */
+bool fq_ids_covers(struct sl_fluxqueue *q, int64_t jobid);
+/* To be read anew. */
+void fq_ids_forget(struct sl_fluxqueue *q);
 
 /* ---- status.c ---- */
 const char *fq_state_name(enum fq_state s);

@@ -156,8 +156,10 @@ static int add_node(struct making *m, struct fq_node *n, int64_t id, sl_vtx at) 
 static uint32_t collect(struct sl_fluxqueue *q, struct fq_node ***ret) {
     uint32_t at = 0, n = 0;
     struct fq_node **v = sl_alloc0(q->inf->tables[FQ_NODE].n + 1, sizeof *v);
+    fq_ports_collect(q);
     for (struct sl_rec *r; (r = sl_inf_each(q->inf, FQ_NODE, &at));) {
         struct fq_node *node = fq_node_of(r);
+        fq_ports_put(q, node);
         node->v = SL_VTX_NONE;
         for (uint32_t i = 0; i < node->pools.n; i++) {
             node->pools.v[i].v = SL_VTX_NONE;
@@ -264,20 +266,44 @@ static const struct fq_pool *pool_of(const struct sl_fluxqueue *q, const struct 
     return NULL;
 }
 
-/* A whole node is all of its pools: another job may still be listed there, whose place this one got
- * and whose status was not written any more. Both are held then. */
-static void put_picks(const struct sl_fluxqueue *q, const struct fq_job *j, const struct fq_node *n,
-                      uint32_t pods, struct sl_grant *g) {
-    for (uint32_t i = 0; i < n->pools.n && j->whole_nodes; i++)
-        if (n->pools.v[i].v != SL_VTX_NONE)
-            *sl_vec_push(&g->picks) =
-                (struct sl_pick){n->pools.v[i].v, n->pools.v[i].allocatable, true};
-    if (j->whole_nodes)
+static void pick(struct sl_grant *g, uint32_t first, const struct fq_pool *p, int64_t amount) {
+    if (!p || p->v == SL_VTX_NONE || amount <= 0)
         return;
-    for (uint32_t i = 0; i < j->n_slot; i++) {
-        const struct fq_pool *p = pool_of(q, n, j->slot[i].type);
-        if (p && p->v != SL_VTX_NONE)
-            *sl_vec_push(&g->picks) = (struct sl_pick){p->v, j->slot[i].amount * pods, true};
+    for (uint32_t i = first; i < g->picks.n; i++)
+        if (g->picks.v[i].v == p->v) {
+            g->picks.v[i].needs += amount;
+            return;
+        }
+    *sl_vec_push(&g->picks) = (struct sl_pick){p->v, amount, true};
+}
+
+/* So many pods of the jobspec, or of another size. */
+static void pick_pods(const struct sl_fluxqueue *q, const struct fq_job *j, struct fq_node *n,
+                      uint32_t first, uint32_t pods, uint32_t kind, uint64_t size,
+                      struct sl_grant *g) {
+    uint32_t n_amounts = 0;
+    const struct fq_slot_amount *amounts = fq_kind_amounts(j, kind, &n_amounts);
+    const struct fq_usage *u =
+        size && j->slot_size && size != j->slot_size ? fq_usage_of_size(q, size) : NULL;
+    for (uint32_t i = 0; u && i < u->n; i++)
+        pick(g, first, fq_pool_find(n, u->v[i].resource), u->v[i].amount * pods);
+    for (uint32_t i = 0; !u && i < n_amounts; i++)
+        pick(g, first, pool_of(q, n, amounts[i].type), amounts[i].amount * pods);
+}
+
+/* The places i to i + pods, all on this node. A whole node is all of its pools: another job may
+ * still be listed there, whose place this one got and whose status was not written any more. Both
+ * are held then. */
+static void put_picks(const struct sl_fluxqueue *q, const struct fq_job *j, struct fq_node *n,
+                      uint32_t i, uint32_t pods, struct sl_grant *g) {
+    uint32_t first = g->picks.n, end = i + pods;
+    for (uint32_t k = 0; k < n->pools.n && j->whole_nodes; k++)
+        pick(g, first, &n->pools.v[k], n->pools.v[k].allocatable);
+    for (uint32_t same; i < end && !j->whole_nodes; i += same) {
+        for (same = 1; i + same < end && j->places.v[i + same].size == j->places.v[i].size &&
+                       j->places.v[i + same].kind == j->places.v[i].kind;)
+            same++;
+        pick_pods(q, j, n, first, same, j->places.v[i].kind, j->places.v[i].size, g);
     }
 }
 
@@ -302,18 +328,21 @@ static void drop_lost_places(struct sl_fluxqueue *q, struct fq_job *j) {
     sl_rec_enqueue(&j->rec);
 }
 
-/* What one of its pods takes, where that was not known: the job is of before the start. */
-static void know_slot(struct sl_fluxqueue *q, struct fq_job *j) {
+/* What one of its pods takes, where that is not known: the job is of before the start, or its
+ * template has changed. */
+void fq_graph_know_slot(struct sl_fluxqueue *q, struct fq_job *j) {
     _cleanup_(sl_arena_done) struct sl_arena arena = SL_ARENA(FQ_MAX_COMPILE);
     struct fq_jobspec_info info = {0};
     struct sl_match_request *request = NULL;
     struct sl_err err = {0};
-    if (j->n_slot || j->whole_nodes)
+    uint64_t hash = fq_slot_hash(q, j);
+    if (j->slot_hash == hash && (j->n_slot || j->n_kinds || j->whole_nodes))
         return;
     if (fq_compile(q, j, 0, &arena, &info, &request, &err) < 0)
         sl_log(SL_LOG_ERROR, "jobspec of a running job not understood",
                SL_S("namespace", sl_rec_ns(&j->rec)), SL_S("fluxjob", j->rec.name),
                SL_S("error", err.text));
+    j->slot_hash = hash;
     sl_match_request_free(request);
 }
 
@@ -326,28 +355,79 @@ static void hold_failed(struct sl_fluxqueue *q, const struct fq_job *j, const st
         q->rebuild = true;
 }
 
-void fq_graph_hold(struct sl_fluxqueue *q, struct fq_job *j) {
+/* Puts its places into the matcher, instead of what it had there. */
+static int hold(struct sl_fluxqueue *q, struct fq_job *j, struct sl_err *err) {
     struct sl_grant g = {0};
-    struct sl_err err = {0};
-    know_slot(q, j);
-    int64_t from = j->started / SL_SEC;
-    int64_t length = j->duration > 0 && j->duration < FQ_END - from ? j->duration : FQ_END - from;
+    int64_t from = j->started / SL_SEC, now = fq_now(q);
+    int64_t to = j->duration > 0 && j->duration < FQ_END - from ? from + j->duration : FQ_END;
+    int r = 0;
+    if (from > now)
+        from = now; /* a clock was ahead when it started: it has its places now */
     fq_graph_cancel(q, j->jobid);
-    j->held = true;
     q->moved = true;
     /* Places of one node stand side by side. */
     for (uint32_t i = 0, n; i < j->places.n; i += n) {
-        const struct fq_node *node = fq_node_find(q, j->places.v[i].node);
+        struct fq_node *node = fq_node_find(q, j->places.v[i].node);
         for (n = 1; i + n < j->places.n && j->places.v[i + n].node == j->places.v[i].node;)
             n++;
         if (node)
-            put_picks(q, j, node, n, &g);
+            put_picks(q, j, node, i, n, &g);
     }
-    if (g.picks.n &&
-        sl_match_update(q->match, j->jobid, g.picks.v, g.picks.n, from, length, &err) < 0)
-        hold_failed(q, j, &err);
+    if (g.picks.n)
+        r = sl_match_update(q->match, j->jobid, g.picks.v, g.picks.n, from, to - from, err);
     sl_queues_changed(q->queues);
     sl_grant_done(&g);
+    return r;
+}
+
+void fq_graph_hold(struct sl_fluxqueue *q, struct fq_job *j) {
+    struct sl_err err = {0};
+    j->held = true;
+    if (!q->match)
+        return; /* with the next graph */
+    fq_graph_know_slot(q, j);
+    if (hold(q, j, &err) < 0)
+        hold_failed(q, j, &err);
+}
+
+/* Is there room for what a pod of one size takes more than one of another? */
+static bool has_more(struct sl_fluxqueue *q, const struct fq_job *j, struct fq_node *n,
+                     uint64_t before, uint64_t after) {
+    struct sl_grant was = {0}, is = {0};
+    struct sl_err err = {0};
+    uint32_t more = 0;
+    int r = 0;
+    pick_pods(q, j, n, 0, 1, 0, before, &was);
+    pick_pods(q, j, n, 0, 1, 0, after, &is);
+    for (uint32_t i = 0; i < is.picks.n; i++) {
+        struct sl_pick p = is.picks.v[i];
+        for (uint32_t k = 0; k < was.picks.n; k++)
+            p.needs -= was.picks.v[k].v == p.v ? was.picks.v[k].needs : 0;
+        if (p.needs > 0)
+            is.picks.v[more++] = p;
+    }
+    if (more) {
+        r = sl_match_update(q->match, -j->jobid, is.picks.v, more, fq_now(q), FQ_END - fq_now(q),
+                            &err);
+        fq_graph_cancel(q, -j->jobid);
+    }
+    sl_grant_done(&was);
+    sl_grant_done(&is);
+    return r >= 0;
+}
+
+bool fq_graph_resize(struct sl_fluxqueue *q, struct fq_job *j, uint32_t place, uint64_t size) {
+    struct fq_node *n = fq_node_find(q, j->places.v[place].node);
+    uint64_t before = j->places.v[place].size;
+    if (before == size)
+        return true;
+    if (!q->match || q->rebuild || q->taints_changed || !n)
+        return false;
+    if (!j->whole_nodes && !has_more(q, j, n, before, size))
+        return false;
+    j->places.v[place].size = size;
+    fq_graph_hold(q, j);
+    return true;
 }
 
 void fq_graph_release(struct sl_fluxqueue *q, struct fq_job *j) {
@@ -432,8 +512,11 @@ void fq_graph_rebuild(struct sl_fluxqueue *q) {
         charge_all(q, nodes, n);
     } else {
         fq_graph_free(q);
-        while ((rec = sl_inf_each(q->inf, FQ_FLUXJOB, &at)))
+        while ((rec = sl_inf_each(q->inf, FQ_FLUXJOB, &at))) {
             fq_job_of(rec)->queued = false;
+            if (fq_job_of(rec)->held && !n)
+                drop_lost_places(q, fq_job_of(rec));
+        }
         at = 0;
         fq_plain_restore(q);
         if (n)

@@ -10,8 +10,8 @@
 #include "core/base/stamp.h"
 #include "manager/fluxqueue/fq_int.h"
 
-static bool is_terminal(enum fq_state s) {
-    return s == FQ_COMPLETED || s == FQ_FAILED || s == FQ_CANCELLED;
+bool fq_job_is_over(const struct fq_job *j) {
+    return j->state == FQ_COMPLETED || j->state == FQ_FAILED || j->state == FQ_CANCELLED;
 }
 
 /* ---- decoding ---- */
@@ -31,6 +31,9 @@ bool fq_job_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
         fq_set_text(&j->object, sl_json_str(spec, "name"));
         fq_set_text(&j->queue, sl_json_str(spec, "queue"));
         j->begin = sl_json_time(spec, "beginTime") / SL_SEC;
+        int64_t seconds = sl_json_int(spec, "duration", 0);
+        q->rebuild |= j->held && seconds != j->seconds; /* it has its places for so long */
+        j->seconds = seconds > 0 ? seconds : 0;
     }
     if (j->adopted && q->leads && j->generation != r->generation)
         fq_job_touch(j); /* its generation is shown */
@@ -53,6 +56,7 @@ void fq_job_free(struct sl_rec *r) {
     for (uint32_t i = 0; i < j->n_slot; i++)
         sl_freep(&j->slot[i].type);
     sl_freep(&j->slot);
+    fq_kinds_free(j);
     sl_freep(&j->jobspec);
     sl_freep(&j->object);
     sl_freep(&j->queue);
@@ -68,18 +72,22 @@ void fq_job_hold(struct sl_syms *t, struct sl_rec *r) {
 
 /* ---- what it wraps ---- */
 
-struct sl_rec *fq_job_object(const struct sl_fluxqueue *q, const struct fq_job *j) {
+/* Whatever has its name now. */
+static struct sl_rec *find_object(const struct sl_fluxqueue *q, const struct fq_job *j) {
     static const uint8_t kinds[SL_FLUX_TYPES] = {
         [SL_FLUX_POD] = FQ_POD,
         [SL_FLUX_JOB] = FQ_JOB,
         [SL_FLUX_DEPLOYMENT] = FQ_DEPLOYMENT,
         [SL_FLUX_REPLICASET] = FQ_REPLICASET,
         [SL_FLUX_STATEFULSET] = FQ_STATEFULSET,
-        [SL_FLUX_POD_GROUP] = FQ_KINDS,
+        [SL_FLUX_POD_GROUP] = FQ_GROUP,
     };
-    if (j->type == SL_FLUX_TYPES || kinds[j->type] == FQ_KINDS)
-        return NULL;
-    struct sl_rec *r = sl_inf_find_sym(q->inf, kinds[j->type], j->rec.ns, j->object);
+    return j->type == SL_FLUX_TYPES ? NULL
+                                    : sl_inf_find_sym(q->inf, kinds[j->type], j->rec.ns, j->object);
+}
+
+struct sl_rec *fq_job_object(const struct sl_fluxqueue *q, const struct fq_job *j) {
+    struct sl_rec *r = find_object(q, j);
     /* One that came later with the same name has a FluxJob of its own, when this one is gone. */
     if (r && j->rec.owner && j->rec.owner != sl_rec_uid(r->uid))
         return NULL;
@@ -102,11 +110,17 @@ struct fq_pod *fq_job_next_pod(const struct sl_fluxqueue *q, const struct fq_job
             return NULL;
         if (o->kind == FQ_POD)
             return fq_pod_of(o);
+        at->member = o->kind == FQ_GROUP ? fq_group_of(o)->first : NULL;
         struct sl_rec *kids = sl_inf_children(q->inf, sl_rec_uid(o->uid), NULL);
         if (o->kind == FQ_DEPLOYMENT)
             at->set = kids;
         else
             at->pod = next_pod_of(q, kids);
+    }
+    if (at->member) {
+        struct fq_pod *p = at->member;
+        at->member = p->group_next;
+        return p;
     }
     while (!at->pod && at->set) {
         struct sl_rec *set = at->set;
@@ -153,7 +167,7 @@ static bool has_live_pods(const struct sl_fluxqueue *q, const struct fq_job *j) 
     return false;
 }
 
-static void finish(struct sl_fluxqueue *q, struct fq_job *j, enum fq_state s, const char *reason,
+void fq_job_finish(struct sl_fluxqueue *q, struct fq_job *j, enum fq_state s, const char *reason,
                    const char *message) {
     fq_graph_release(q, j);
     j->finished = q->client->wall;
@@ -165,7 +179,7 @@ static void finish(struct sl_fluxqueue *q, struct fq_job *j, enum fq_state s, co
 /* What it wraps has ended, or is gone? Then it gives back all it has. */
 static bool ended(struct sl_fluxqueue *q, struct fq_job *j, struct sl_rec *o) {
     bool over = false, failed = false;
-    if (is_terminal(j->state))
+    if (fq_job_is_over(j))
         return true;
     if (o && !o->gone) {
         over = o->kind == FQ_POD ? fq_pod_of(o)->ended : fq_obj_of(o)->finished;
@@ -176,11 +190,11 @@ static bool ended(struct sl_fluxqueue *q, struct fq_job *j, struct sl_rec *o) {
     if (!over || has_live_pods(q, j))
         return false;
     if (!o || o->gone)
-        finish(q, j, FQ_CANCELLED, "ObjectDeleted", "What it wraps has been deleted");
+        fq_job_finish(q, j, FQ_CANCELLED, "ObjectDeleted", "What it wraps has been deleted");
     else if (failed)
-        finish(q, j, FQ_FAILED, "Failed", "What it wraps has failed");
+        fq_job_finish(q, j, FQ_FAILED, "Failed", "What it wraps has failed");
     else
-        finish(q, j, FQ_COMPLETED, "Completed", "What it wraps has ended");
+        fq_job_finish(q, j, FQ_COMPLETED, "Completed", "What it wraps has ended");
     return true;
 }
 
@@ -196,6 +210,13 @@ static void show_position(struct sl_fluxqueue *q, struct fq_job *j) {
     fq_job_touch(j);
 }
 
+void fq_tell_delay(struct fq_job *j, sl_time now) {
+    char before[SL_STAMP_TEXT], after[SL_STAMP_TEXT];
+    sl_rec_event(&j->rec, FQ_CONTROLLER, true, "StartDelayed",
+                 "Resources were reserved from %s on, and are from %s on",
+                 sl_stamp(j->estimate, before), sl_stamp(now, after));
+}
+
 void fq_show_estimate(struct sl_fluxqueue *q, struct fq_job *j) {
     char text[SL_STAMP_TEXT];
     if (j->state == FQ_RESERVED && j->estimate != j->reserved &&
@@ -203,15 +224,21 @@ void fq_show_estimate(struct sl_fluxqueue *q, struct fq_job *j) {
         q->reordered = true;
         return;
     }
+    if (j->estimate && j->reserved > j->estimate)
+        fq_tell_delay(j, j->reserved);
     j->estimate = j->reserved;
     fq_job_set_state(j, FQ_RESERVED, "Reserved", "Resources are reserved from %s on",
                      sl_stamp(j->estimate, text));
 }
 
+bool fq_job_follows(const struct fq_job *j, const struct sl_rec *o) {
+    return o->kind == FQ_GROUP ? j->rec.finalizer : j->rec.owner == sl_rec_uid(o->uid);
+}
+
 /* While it waits, the FluxJob that was made here follows what it wraps. */
 static bool follows(const struct fq_job *j, struct sl_rec *o) {
     const char *now = o->kind == FQ_POD ? fq_pod_of(o)->jobspec : fq_obj_of(o)->jobspec;
-    return !now || j->rec.owner != sl_rec_uid(o->uid) || strcmp(now, j->jobspec) == 0;
+    return !now || !fq_job_follows(j, o) || strcmp(now, j->jobspec) == 0;
 }
 
 static void set_empty(struct fq_job *j) {
@@ -223,23 +250,10 @@ static void set_empty(struct fq_job *j) {
     fq_job_set_state(j, FQ_PENDING, "ScaledToZero", "It has no pods");
 }
 
-static void run(struct sl_fluxqueue *q, struct fq_job *j, struct sl_rec *o) {
-    fq_places_sync(q, j);
-    if (j->places.n == 0 && j->missing == 0 && j->expected == 0) {
-        fq_graph_release(q, j); /* scaled to zero: a shrink to nothing is a cancel */
-        set_empty(j);
-        return;
-    }
-    if (j->missing)
-        fq_grow(q, j);
-    else
-        fq_job_set_state(j, FQ_RUNNING, "Allocated", "All of its pods have places");
-    if (fq_job_committed(j))
-        sl_rec_write(o);
-}
-
 static void wait(struct sl_fluxqueue *q, struct fq_job *j, struct sl_rec *o) {
     uint32_t pods = o->kind == FQ_POD ? 1 : fq_obj_of(o)->pods;
+    if (o->kind == FQ_GROUP && fq_group_waits(q, j, o))
+        return;
     if (pods == 0) {
         fq_graph_release(q, j);
         set_empty(j);
@@ -261,6 +275,41 @@ static void wait(struct sl_fluxqueue *q, struct fq_job *j, struct sl_rec *o) {
         fq_show_estimate(q, j);
 }
 
+/* A Job that has not started, and has lost a place or wants more of them, could only start in part:
+ * it waits again. Returns whether it is such a Job. */
+static bool wait_again(struct sl_fluxqueue *q, struct fq_job *j, struct sl_rec *o) {
+    if (o->kind != FQ_JOB || !fq_obj_of(o)->suspended || fq_obj_of(o)->finished ||
+        j->places.n >= fq_obj_of(o)->pods)
+        return false;
+    if (sl_rec_busy(o))
+        return true; /* its start may be on its way */
+    sl_rec_event(&j->rec, FQ_CONTROLLER, true, "Requeued",
+                 "%u of %u places are left, and it has not started", j->places.n,
+                 fq_obj_of(o)->pods);
+    fq_graph_release(q, j);
+    j->started = 0;
+    j->bound_pods = 0;
+    wait(q, j, o);
+    return true;
+}
+
+static void run(struct sl_fluxqueue *q, struct fq_job *j, struct sl_rec *o) {
+    fq_places_sync(q, j);
+    if (wait_again(q, j, o))
+        return;
+    if (j->places.n == 0 && j->missing == 0 && j->expected == 0) {
+        fq_graph_release(q, j); /* scaled to zero: a shrink to nothing is a cancel */
+        set_empty(j);
+        return;
+    }
+    if (j->missing)
+        fq_grow(q, j);
+    else
+        fq_job_set_state(j, FQ_RUNNING, "Allocated", "All of its pods have places");
+    if (fq_job_committed(j))
+        sl_rec_write(o);
+}
+
 void fq_job_reconcile(void *ctx, struct sl_rec *r) {
     struct sl_fluxqueue *q = ctx;
     struct fq_job *j = fq_job_of(r);
@@ -278,8 +327,15 @@ void fq_job_reconcile(void *ctx, struct sl_rec *r) {
         sl_rec_write(r); /* the finalizer */
         return;
     }
-    if (j->type == SL_FLUX_TYPES || j->type == SL_FLUX_POD_GROUP) {
-        fq_job_set_state(j, FQ_REJECTED, "InvalidType", "spec.type: expected 0 to 4");
+    if (j->type == SL_FLUX_TYPES) {
+        fq_job_set_state(j, FQ_REJECTED, "InvalidType", "spec.type: expected 0 to 5");
+        return;
+    }
+    if (j->type == SL_FLUX_POD_GROUP && fq_group_over(q, j, o))
+        return;
+    if (j->type == SL_FLUX_POD && o && fq_pod_of(o)->group && !j->held && fq_job_follows(j, o)) {
+        fq_graph_release(q, j); /* it has come to belong to a group */
+        sl_rec_plan_delete(r);
         return;
     }
     if (ended(q, j, o))
@@ -294,7 +350,10 @@ void fq_job_reconcile(void *ctx, struct sl_rec *r) {
         run(q, j, o);
     else if (!r->deleting)
         wait(q, j, o);
-    if ((j->state == FQ_REJECTED) != (o->kind == FQ_POD ? fq_pod_of(o)->never : fq_obj_of(o)->told))
+    if (o->kind == FQ_GROUP)
+        fq_group_mark(j, o);
+    else if ((j->state == FQ_REJECTED) !=
+             (o->kind == FQ_POD ? fq_pod_of(o)->never : fq_obj_of(o)->told))
         sl_rec_write(o);
 }
 
@@ -303,6 +362,10 @@ void fq_job_deleted(void *ctx, struct sl_rec *r) {
     struct fq_job *j = fq_job_of(r);
     if (q->leads)
         fq_history_deleted(q, j);
+    (void)fq_ids_covers(q, j->jobid); /* one that somebody has made had no finalizer */
     fq_graph_release(q, j);
     fq_name_job(q, j, 0);
+    struct sl_rec *o = find_object(q, j); /* it may be one that waits for the name */
+    if (o)
+        sl_rec_enqueue(o);
 }

@@ -7,13 +7,13 @@
  *
  * The live graph: cluster > levels that are configured > node > pools, each divisible and one of a
  * type on a node: `core` in thousandths (unit "m"), `memory` and all else that is bytes in KiB
- * (unit "Ki"), `pods`, and every extended resource under its own name. A node has as properties its
- * labels, as "KEY" and as "KEY=VALUE", and for each taint that keeps pods away
- * "taint:KEY=VALUE:EFFECT".
+ * (unit "Ki"), `pods`, host ports (ports.c), and every extended resource under its own name. A node
+ * has as properties its labels, as "KEY" and as "KEY=VALUE", and for each taint that keeps pods
+ * away "taint:KEY=VALUE:EFFECT".
  *
- * A pod is a slot. Its requests are what is in it, and one of `pods`. Where a pod may go is
- * attributes.system.constraints (RFC 31) for its node selector and required node affinity, and
- * attributes.system.tolerations, as in the pod:
+ * A pod is a slot. Its requests are what is in it, one of each of its host ports, and one of
+ * `pods`. Where a pod may go is attributes.system.constraints (RFC 31) for its node selector and
+ * required node affinity, and attributes.system.tolerations, as in the pod:
  *
  *     nodeSelector, In         "KEY=VALUE", several values joined by or
  *     NotIn                    "^KEY=VALUE" for each
@@ -61,6 +61,8 @@
 #define FQ_MAX_GPU_TYPES 8u                /* of all nodes */
 #define FQ_MAX_COMPARISONS 16u             /* Gt and Lt in one jobspec */
 #define FQ_MAX_VALUES 4096u                /* of one label, that a comparison selects */
+#define FQ_MAX_POD_PORTS 64u               /* host ports of a pod */
+#define FQ_MAX_KINDS 16u                   /* of slots in one jobspec */
 #define FQ_MAX_SECONDS INT64_C(9000000000) /* a duration, or since 1970: what sl_time can hold */
 
 /* A level of the graph between the cluster and its nodes. */
@@ -69,12 +71,22 @@ struct fq_level {
     const char *label; /* of nodes */
 };
 
+/* Where in a jobspec that was written here its slot and its task are, as offsets of lines. All 0:
+ * it is the owner's own. */
+struct fq_jobspec_parts {
+    uint32_t slot, slot_type, slot_end;
+    uint32_t task, task_slot, task_end;
+    uint32_t slots; /* how many slots are side by side in what is around them */
+    bool whole;     /* on nodes of their own */
+};
+
 struct fq_jobspec_options {
     const struct fq_level *levels; /* top first */
     uint32_t n_levels;
     int64_t duration; /* seconds, of jobs that say nothing; 0: until they end */
     /* In place of the object's name, so that equal pods have equal jobspecs; NULL: that one. */
     const char *name;
+    struct fq_jobspec_parts *ret_parts; /* NULL: not needed */
 };
 
 /*
@@ -104,11 +116,20 @@ struct fq_slot_amount {
     int64_t amount;
 };
 
+/* One kind of slot: what a pod in it takes, and how many of them there are at least. */
+struct fq_slot_kind {
+    const struct fq_slot_amount *v;
+    uint32_t n, count;
+};
+
 /* What of a jobspec is not in its request. Pointers are into the arena. */
 struct fq_jobspec_info {
     uint32_t pods;                     /* slots, if their number is fixed; else the least */
     const struct fq_slot_amount *slot; /* one pod; of several different slots: none */
     uint32_t n_slot;
+    const struct fq_slot_kind
+        *kinds; /* of slots side by side, in their order; alternatives: none */
+    uint32_t n_kinds;
     bool whole_nodes;  /* nodes are exclusive */
     int64_t duration;  /* seconds; 0: unknown */
     int64_t begin;     /* seconds since 1970, not to be started before; 0: at once */
@@ -123,6 +144,31 @@ struct fq_jobspec_info {
 int fq_jobspec_write(enum sl_flux_type type, yyjson_val *object, uint32_t pods,
                      const struct fq_jobspec_options *o, struct sl_buf *out,
                      struct sl_err *err) _must_check_;
+
+/* Host ports of a pod, each once, sorted; a port is protocol and number (kube/types/podset.h). */
+struct fq_ports {
+    uint32_t v[FQ_MAX_POD_PORTS], n;
+};
+#define FQ_PORT_NAME 48u
+/* False: it has more, which are left out. */
+bool fq_ports_read(yyjson_val *pod_spec, struct fq_ports *ret);
+/* The pool of a port: "fluxqueue/host-port-tcp-8080". Returns out. */
+const char *fq_port_name(uint32_t port, char out[FQ_PORT_NAME]);
+/* Is this the name of such a pool? */
+bool fq_port_is(const char *resource);
+
+/* One of the pods of a group: its jobspec, written as that of a group of so many pods like it. */
+struct fq_jobspec_member {
+    const char *name; /* of the pod, for messages */
+    const char *text;
+    const struct fq_jobspec_parts *parts;
+};
+
+/* The jobspec of a group: one kind of slot for each kind of request among its members, in the order
+ * in which they are met. SL_EINVAL: members differ in more than their requests, or differ in these
+ * and are to be spread. SL_ELIMIT: more than FQ_MAX_KINDS kinds, or longer than FQ_MAX_JOBSPEC. */
+int fq_jobspec_join(const char *group, const struct fq_jobspec_member *v, uint32_t n,
+                    struct sl_buf *out, struct sl_err *err) _must_check_;
 
 /*
  * The request of a jobspec on this graph. Slots without `pods` get one. `core` without a unit is in
@@ -147,5 +193,22 @@ int fq_jobspec_compile(const struct sl_graph *g, const struct fq_universe *u, co
                        size_t len, uint32_t pods, struct sl_arena *a,
                        struct fq_jobspec_info *ret_info, struct sl_match_request **ret,
                        struct sl_err *err) _must_check_;
+/* The same with more to say. */
+#define FQ_ANY_KIND UINT32_MAX
+struct fq_jobspec_ask {
+    uint32_t pods;                    /* as above */
+    uint32_t kind;                    /* of slots, that there are to be more of; or FQ_ANY_KIND */
+    const struct sl_constraint *also; /* besides the jobspec's own; NULL: none */
+    int64_t duration;                 /* seconds, of a jobspec that has none; 0: none */
+};
+int fq_jobspec_compile_ask(const struct sl_graph *g, const struct fq_universe *u, const char *text,
+                           size_t len, const struct fq_jobspec_ask *ask, struct sl_arena *a,
+                           struct fq_jobspec_info *ret_info, struct sl_match_request **ret,
+                           struct sl_err *err) _must_check_;
+/* The first; a jobspec that has no duration has this one, in seconds. 0: none. */
+int fq_jobspec_compile_within(const struct sl_graph *g, const struct fq_universe *u,
+                              const char *text, size_t len, uint32_t pods, int64_t duration,
+                              struct sl_arena *a, struct fq_jobspec_info *ret_info,
+                              struct sl_match_request **ret, struct sl_err *err) _must_check_;
 
 #endif

@@ -23,6 +23,7 @@ struct compiler {
     struct sl_arena *arena; /* the jobspec's */
     const struct sl_toleration *tolerations;
     uint32_t n_tolerations;
+    uint32_t kind; /* of slots, that there are to be more of */
     int64_t begin;
     struct sl_err *err;
 };
@@ -364,19 +365,22 @@ static struct sl_req_count fixed(uint32_t n) {
     return (struct sl_req_count){.min = n, .max = n, .op = '+', .operand = 1};
 }
 
-/* So many more pods of the same kind. On whole nodes: as many on each as the others have, or on one
- * if there are less. */
+/* So many more pods of the same kind: of the only one, of alternatives, or of this one of several.
+ * On whole nodes: as many on each as the others have, or on one if there are less. */
 static int grow(struct compiler *c, struct sl_jobspec *j, const struct slots *s, uint32_t pods) {
     struct sl_req_spec *v = sl_arena_alloc(c->arena, (s->n_list + 1) * sizeof(*v)), *node;
-    uint32_t n = 0, plain = 0, each = pods;
+    uint32_t n = 0, each = pods, kinds = 0;
 
     if (s->n_lists == 1)
-        for (uint32_t i = 0; i < s->n_list; i++)
-            if (s->list[i].kind != SL_REQ_RESOURCE) {
-                plain += s->list[i].kind == SL_REQ_SLOT;
+        for (uint32_t i = 0; i < s->n_list; i++) {
+            if (s->list[i].kind == SL_REQ_RESOURCE)
+                continue;
+            bool is_slot = s->list[i].kind == SL_REQ_SLOT;
+            if (!is_slot || c->kind == FQ_ANY_KIND || c->kind == kinds)
                 v[n++] = s->list[i];
-            }
-    if (n == 0 || plain > 1)
+            kinds += is_slot;
+        }
+    if (n == 0 || (kinds > 1 && n > 1))
         return sl_err_set(c->err, SL_EINVAL, "a job with several kinds of slots cannot grow");
     bool around = s->node && s->node->exclusive == SL_TRUE;
     if (around && least(&v[0].count) < each)
@@ -399,31 +403,48 @@ static int grow(struct compiler *c, struct sl_jobspec *j, const struct slots *s,
 
 /* ---- the whole ---- */
 
-/* The pools of one pod, if there is but one kind of them. */
-static void put_slot(const struct slots *s, struct sl_arena *a, struct fq_jobspec_info *ret) {
-    const struct sl_req_spec *slot = NULL;
+static void put_kind(const struct sl_req_spec *slot, struct sl_arena *a, struct fq_slot_kind *ret) {
+    uint32_t count = least(&slot->count);
     struct fq_slot_amount *v;
 
-    ret->slot = NULL;
-    ret->n_slot = 0;
-    if (s->n_lists != 1)
-        return;
-    for (uint32_t i = 0; i < s->n_list; i++) {
-        if (s->list[i].kind == SL_REQ_RESOURCE)
-            continue;
-        if (slot)
-            return;
-        slot = &s->list[i];
-    }
-    sl_assert(slot);
     while (slot->n_with == 1 && slot->with[0].n_with > 0)
         slot = &slot->with[0];
     v = sl_arena_alloc(a, (slot->n_with + 1) * sizeof(*v));
     for (uint32_t i = 0; i < slot->n_with; i++)
         v[i] = (struct fq_slot_amount){.type = sl_arena_strdup(a, slot->with[i].type),
                                        .amount = least(&slot->with[i].count)};
-    ret->slot = v;
-    ret->n_slot = slot->n_with;
+    *ret = (struct fq_slot_kind){.v = v, .n = slot->n_with, .count = count};
+}
+
+/* The pools of one pod, of each kind of slots, if all are required and stand in one list. */
+static void put_kinds(const struct slots *s, struct sl_arena *a, struct fq_jobspec_info *ret) {
+    struct fq_slot_kind *kinds = sl_arena_alloc(a, (s->n_list + 1) * sizeof(*kinds));
+    uint32_t n = 0;
+
+    if (s->n_lists != 1)
+        return;
+    for (uint32_t i = 0; i < s->n_list; i++) {
+        if (s->list[i].kind == SL_REQ_RESOURCE)
+            continue;
+        if (s->list[i].kind != SL_REQ_SLOT && n > 0) /* alternatives */
+            return;
+        put_kind(&s->list[i], a, &kinds[n++]);
+    }
+    sl_assert(n > 0);
+    ret->kinds = kinds;
+    ret->n_kinds = n;
+    if (n == 1) {
+        ret->slot = kinds[0].v;
+        ret->n_slot = kinds[0].n;
+    }
+}
+
+static uint32_t count_kinds(const struct slots *s) {
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < s->n_list; i++)
+        n += s->list[i].kind == SL_REQ_SLOT;
+    return n;
 }
 
 static int compile(struct compiler *c, struct sl_jobspec *j, uint32_t pods, struct slots *s) {
@@ -436,6 +457,8 @@ static int compile(struct compiler *c, struct sl_jobspec *j, uint32_t pods, stru
         return sl_err_set(c->err, SL_EINVAL, "expected a slot in the jobspec: a pod is one");
     if (s->pods > FQ_MAX_PODS)
         return sl_err_set(c->err, SL_EINVAL, "expected at most %u slots", FQ_MAX_PODS);
+    if (count_kinds(s) > FQ_MAX_KINDS)
+        return sl_err_set(c->err, SL_EINVAL, "expected at most %u kinds of slots", FQ_MAX_KINDS);
     if (j->duration < 0 || j->duration > FQ_MAX_SECONDS)
         return sl_err_set(c->err, SL_EINVAL, "duration: expected a number from 0 to %" PRId64,
                           FQ_MAX_SECONDS);
@@ -446,11 +469,43 @@ int fq_jobspec_compile(const struct sl_graph *g, const struct fq_universe *u, co
                        size_t len, uint32_t pods, struct sl_arena *a,
                        struct fq_jobspec_info *ret_info, struct sl_match_request **ret,
                        struct sl_err *err) {
+    const struct fq_jobspec_ask ask = {.pods = pods, .kind = FQ_ANY_KIND};
+    return fq_jobspec_compile_ask(g, u, text, len, &ask, a, ret_info, ret, err);
+}
+
+int fq_jobspec_compile_within(const struct sl_graph *g, const struct fq_universe *u,
+                              const char *text, size_t len, uint32_t pods, int64_t duration,
+                              struct sl_arena *a, struct fq_jobspec_info *ret_info,
+                              struct sl_match_request **ret, struct sl_err *err) {
+    const struct fq_jobspec_ask ask = {.pods = pods, .kind = FQ_ANY_KIND, .duration = duration};
+    return fq_jobspec_compile_ask(g, u, text, len, &ask, a, ret_info, ret, err);
+}
+
+/* Both must hold. */
+static void join_constraints(struct sl_jobspec *j, const struct sl_constraint *also) {
+    struct sl_constraint *both = sl_arena_alloc(&j->arena, 2 * sizeof(*both));
+
+    if (!also || also->kind == SL_CONSTRAINT_ALL)
+        return;
+    if (j->constraint.kind == SL_CONSTRAINT_ALL) {
+        j->constraint = *also;
+        return;
+    }
+    both[0] = j->constraint;
+    both[1] = *also;
+    j->constraint = (struct sl_constraint){.kind = SL_CONSTRAINT_AND, .terms = both, .n_terms = 2};
+}
+
+int fq_jobspec_compile_ask(const struct sl_graph *g, const struct fq_universe *u, const char *text,
+                           size_t len, const struct fq_jobspec_ask *ask, struct sl_arena *a,
+                           struct fq_jobspec_info *ret_info, struct sl_match_request **ret,
+                           struct sl_err *err) {
     _cleanup_(fq_universe_done) struct fq_universe own = {0};
     _cleanup_(sl_jobspec_freep) struct sl_jobspec *j = NULL;
     _cleanup_(sl_doc_freep) struct sl_doc *d = NULL;
-    struct compiler c = {.g = g, .u = u ? u : &own, .err = err};
+    struct compiler c = {.g = g, .u = u ? u : &own, .kind = ask->kind, .err = err};
     struct slots s = {0};
+    uint32_t pods = ask->pods;
     int r;
 
     if (pods > FQ_MAX_PODS)
@@ -461,9 +516,13 @@ int fq_jobspec_compile(const struct sl_graph *g, const struct fq_universe *u, co
     if (r < 0)
         return r;
     c.arena = &j->arena;
+    if (j->duration == 0)
+        j->duration = ask->duration;
     r = read_system(&c, d);
     if (r >= 0)
         r = compile(&c, j, pods, &s);
+    if (r >= 0)
+        join_constraints(j, ask->also);
     if (r >= 0)
         r = fq_constraint_compile(g, c.u, c.tolerations, c.n_tolerations, &j->arena, &j->constraint,
                                   err);
@@ -478,6 +537,6 @@ int fq_jobspec_compile(const struct sl_graph *g, const struct fq_universe *u, co
         .begin = c.begin,
         .queue = sl_arena_strdup(a, j->queue ? j->queue : ""),
     };
-    put_slot(&s, a, ret_info);
+    put_kinds(&s, a, ret_info);
     return 0;
 }

@@ -67,4 +67,12 @@ int fq_shape_solve(struct fq_shape *s, struct sl_err *err) _must_check_;
 int fq_where_read(yyjson_val *spec, const struct sl_podset_spec *p, struct sl_arena *a,
                   struct sl_constraint *ret, struct sl_err *err) _must_check_;
 
+/* ---- jobspec_terms.c ---- */
+
+/* The constraint of a list of node selector terms, in the arena. */
+int fq_where_terms(yyjson_val *terms, struct sl_arena *a, struct sl_constraint *ret,
+                   struct sl_err *err) _must_check_;
+/* Is a node with these labels one of them? Not for what fq_constraint_compile has made of it. */
+bool fq_where_holds(const struct sl_constraint *c, const char *node, const struct sl_labels *l);
+
 #endif

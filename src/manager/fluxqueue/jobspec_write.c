@@ -98,8 +98,13 @@ struct writer {
     struct sl_doc *doc;
     struct sl_podset_spec pod;
     struct sl_constraint where;
+    struct fq_jobspec_parts parts;
     struct sl_err *err;
 };
+
+static uint32_t offset(const struct yaml *y) {
+    return (uint32_t)y->b->len;
+}
 
 /* An annotation; NULL if there is none. */
 static int annotation(const struct writer *w, const char *key, const char **ret) {
@@ -370,10 +375,15 @@ static int by_type(const void *a, const void *b) {
     return strcmp(x->type, y->type);
 }
 
-static int put_slot(const struct writer *w, struct yaml *y, uint32_t count) {
-    struct pool pools[SL_MAX_PODSET_RESOURCES + 1];
+static int put_slot(struct writer *w, struct yaml *y, uint32_t count) {
+    struct pool pools[SL_MAX_PODSET_RESOURCES + FQ_MAX_POD_PORTS + 1];
+    char names[FQ_MAX_POD_PORTS][FQ_PORT_NAME];
+    struct fq_ports ports;
     uint32_t n = 0;
     int r = 0;
+
+    if (!fq_ports_read(w->spec, &ports))
+        return sl_err_set(w->err, SL_ELIMIT, "more than %u host ports", FQ_MAX_POD_PORTS);
 
     for (uint32_t i = 0; i < w->pod.n_requests && r >= 0; i++) {
         r = make_pool(&w->pod.requests[i], &pools[n], w->err);
@@ -381,11 +391,16 @@ static int put_slot(const struct writer *w, struct yaml *y, uint32_t count) {
     }
     if (r < 0)
         return r;
+    for (uint32_t i = 0; i < ports.n; i++)
+        pools[n++] = (struct pool){.type = fq_port_name(ports.v[i], names[i]), .count = 1};
     qsort(pools, n, sizeof(*pools), by_type);
     pools[n++] = (struct pool){.type = "pods", .count = 1};
     y->item = true;
+    w->parts.slot = offset(y);
+    w->parts.slots = count;
     put_int(y, "count", count);
     put_str(y, "label", w->name);
+    w->parts.slot_type = offset(y);
     put_str(y, "type", "slot");
     put_key(y, "with");
     y->depth++;
@@ -397,10 +412,11 @@ static int put_slot(const struct writer *w, struct yaml *y, uint32_t count) {
             put_str(y, "unit", pools[i].unit);
     }
     y->depth--;
+    w->parts.slot_end = offset(y);
     return 0;
 }
 
-static int put_resources(const struct writer *w, struct yaml *y) {
+static int put_resources(struct writer *w, struct yaml *y) {
     const struct fq_shape *s = &w->shape;
     uint32_t above = s->pods, depth = y->depth;
 
@@ -495,8 +511,9 @@ static void put_attributes(const struct writer *w, struct yaml *y) {
     y->depth -= 2;
 }
 
-static void put_tasks(const struct writer *w, struct yaml *y) {
+static void put_tasks(struct writer *w, struct yaml *y) {
     put_key(y, "tasks");
+    w->parts.task = offset(y);
     y->depth++;
     y->item = true;
     put_key(y, "command");
@@ -507,7 +524,9 @@ static void put_tasks(const struct writer *w, struct yaml *y) {
     y->depth++;
     put_int(y, "per_slot", 1);
     y->depth--;
+    w->parts.task_slot = offset(y);
     put_str(y, "slot", w->name);
+    w->parts.task_end = offset(y);
     y->depth--;
 }
 
@@ -560,6 +579,9 @@ int fq_jobspec_write(enum sl_flux_type type, yyjson_val *object, uint32_t pods,
         r = sl_err_set(err, SL_ELIMIT, "expected a jobspec of at most %zu bytes", FQ_MAX_JOBSPEC);
     if (r < 0)
         return r;
+    w.parts.whole = w.whole;
+    if (o->ret_parts)
+        *o->ret_parts = w.parts;
     sl_buf_add(out, text.s, text.len);
     return sl_buf_full(out)
                ? sl_err_set(err, SL_ELIMIT, "no space for a jobspec of %zu bytes", text.len)

@@ -96,7 +96,8 @@ static void read_pools(struct sl_fluxqueue *q, struct fq_node *n, yyjson_val *al
     size_t i, max;
     yyjson_val *key, *val;
     for (uint32_t k = 0; k < n->pools.n; k++)
-        n->pools.v[k].allocatable = 0;
+        if (!fq_port_is(fq_str(q, n->pools.v[k].resource)))
+            n->pools.v[k].allocatable = 0;
     sl_obj_foreach (allocatable, i, max, key, val) {
         sl_quantity amount = 0;
         sl_sym y = sl_sym_put(&q->inf->syms, sl_json_text(key));
@@ -126,7 +127,7 @@ static uint64_t structure_of(const struct sl_fluxqueue *q, const struct fq_node 
         h = sl_hash_str(h, fq_str(q, value));
     }
     for (uint32_t i = 0; i < n->pools.n; i++)
-        if (n->pools.v[i].allocatable > 0)
+        if (n->pools.v[i].allocatable > 0 && !fq_port_is(fq_str(q, n->pools.v[i].resource)))
             h ^= sl_hash_str(2, fq_str(q, n->pools.v[i].resource));
     return h;
 }
@@ -227,6 +228,7 @@ bool fq_node_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     sl_vec_free(&before.taints);
     q->moved = true;
     q->capacity++;
+    n->changed = ++q->node_changes;
     fq_graph_free_bare(q);
     fq_plain_forget_requests(q);
     return false; /* applied: there is nothing to reconcile */
@@ -264,7 +266,7 @@ struct fq_node *fq_node_find(const struct sl_fluxqueue *q, sl_sym name) {
 
 /* ---- what pods take ---- */
 
-static struct fq_pool *need_pool(struct fq_node *n, sl_sym resource) {
+struct fq_pool *fq_pool_need(struct fq_node *n, sl_sym resource) {
     struct fq_pool *pool = fq_pool_find(n, resource);
     if (!pool) {
         pool = sl_vec_push(&n->pools);
@@ -279,7 +281,7 @@ static void charge(struct sl_fluxqueue *q, struct fq_pod *p, int sign) {
     if (!n || !p->usage)
         return;
     for (uint32_t i = 0; i < p->usage->n; i++) {
-        struct fq_pool *pool = need_pool(n, p->usage->v[i].resource);
+        struct fq_pool *pool = fq_pool_need(n, p->usage->v[i].resource);
         pool->foreign += sign * p->usage->v[i].amount;
         q->capacity += sign < 0;
         if (q->match && n->v != SL_VTX_NONE && pool->v != SL_VTX_NONE &&
@@ -302,7 +304,7 @@ void fq_pod_charge(struct sl_fluxqueue *q, struct fq_pod *p, sl_sym on) {
 static void stand(struct sl_fluxqueue *q, struct fq_pod *p, int sign) {
     struct fq_node *n = fq_node_find(q, p->stands);
     for (uint32_t i = 0; n && p->usage && i < p->usage->n; i++)
-        need_pool(n, p->usage->v[i].resource)->standing += sign * p->usage->v[i].amount;
+        fq_pool_need(n, p->usage->v[i].resource)->standing += sign * p->usage->v[i].amount;
 }
 
 void fq_pod_stand(struct sl_fluxqueue *q, struct fq_pod *p) {
@@ -352,12 +354,15 @@ static void read_requests(struct sl_buf *text, struct sl_arena *a, struct sl_pod
     }
 }
 
-static struct fq_usage *make_usage(struct sl_fluxqueue *q, struct sl_buf *text) {
+static struct fq_usage *make_usage(struct sl_fluxqueue *q, struct sl_buf *text,
+                                   const struct fq_ports *ports) {
     _cleanup_(sl_arena_done) struct sl_arena arena = SL_ARENA(FQ_MAX_NODE);
     struct sl_podset_spec spec = {0};
     struct sl_doc *d = NULL;
     read_requests(text, &arena, &spec, &d);
-    struct fq_usage *s = sl_alloc0(1, sizeof *s + (spec.n_requests + 1) * sizeof s->v[0]);
+    struct fq_usage *s =
+        sl_alloc0(1, sizeof *s + (spec.n_requests + ports->n + 1) * sizeof s->v[0]);
+    char name[FQ_PORT_NAME];
     s->v[s->n++] = (struct fq_amount){sl_sym_put(&q->inf->syms, "pods"), 1};
     for (uint32_t i = 0; i < spec.n_requests; i++) {
         const char *resource = spec.requests[i].resource;
@@ -365,18 +370,39 @@ static struct fq_usage *make_usage(struct sl_fluxqueue *q, struct sl_buf *text) 
             s->v[s->n++] = (struct fq_amount){sl_sym_put(&q->inf->syms, resource),
                                               fq_units(resource, spec.requests[i].q, true)};
     }
+    for (uint32_t i = 0; i < ports->n; i++)
+        s->v[s->n++] =
+            (struct fq_amount){sl_sym_put(&q->inf->syms, fq_port_name(ports->v[i], name)), 1};
     sl_doc_free(d);
+    for (uint32_t i = 0; i < s->n; i++) /* whatever their order */
+        if (s->v[i].amount > 0)
+            s->size +=
+                sl_hash_u64(sl_hash_str(1, fq_str(q, s->v[i].resource)), (uint64_t)s->v[i].amount);
+    s->size |= 1;
     return s;
+}
+
+const struct fq_usage *fq_usage_of_size(const struct sl_fluxqueue *q, uint64_t size) {
+    for (uint32_t i = 0; i < q->usages.n; i++)
+        if (q->usages.v[i] && q->usages.v[i]->size == size)
+            return q->usages.v[i];
+    return NULL;
 }
 
 struct fq_usage *fq_usage_get(struct sl_fluxqueue *q, yyjson_val *pod_spec) {
     _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF(FQ_MAX_USAGE_TEXT);
+    struct fq_ports ports;
+    if (!fq_ports_read(pod_spec, &ports))
+        sl_log(SL_LOG_WARN, "pod usage counted without some host ports",
+               SL_I("limit", FQ_MAX_POD_PORTS));
     sl_podspec_put(&text, pod_spec, false);
     uint64_t h = sl_hash_bytes(1, sl_buf_str(&text), text.len);
+    for (uint32_t i = 0; i < ports.n; i++)
+        h = sl_hash_u64(h, ports.v[i]);
     uint32_t id = sl_map_get(&q->usages_by_hash, h);
     struct fq_usage *s = id == SL_MAP_NONE ? NULL : q->usages.v[id];
     if (!s) {
-        s = make_usage(q, &text);
+        s = make_usage(q, &text, &ports);
         s->hash = h;
         s->id = q->free_usages.n ? sl_vec_pop(&q->free_usages) : q->usages.n;
         if (s->id == q->usages.n)

@@ -22,7 +22,7 @@ static const struct {
     [SL_FLUX_DEPLOYMENT] = {"deployment", FQ_DEPLOYMENT},
     [SL_FLUX_REPLICASET] = {"replicaset", FQ_REPLICASET},
     [SL_FLUX_STATEFULSET] = {"statefulset", FQ_STATEFULSET},
-    [SL_FLUX_POD_GROUP] = {"group", FQ_KINDS},
+    [SL_FLUX_POD_GROUP] = {"group", FQ_GROUP},
 };
 
 /* ---- names ---- */
@@ -67,7 +67,7 @@ struct sl_rec *fq_pod_object(const struct sl_fluxqueue *q, struct fq_pod *p) {
         return top_of(q, owner);
     if (p->part && !(p->alone && q->client->wall >= p->rec.created + FQ_OWNER_LATE))
         return NULL; /* that one is not known yet */
-    return &p->rec;
+    return p->group ? &p->group->obj.rec : &p->rec;
 }
 
 /* ---- decoding ---- */
@@ -154,6 +154,12 @@ bool fq_obj_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     if (hash == x->hash)
         return true;
     x->hash = hash;
+    struct fq_usage *before = x->usage;
+    x->usage = fq_usage_get(q, sl_json_get(template, "spec"));
+    fq_usage_unref(q, before);
+    fq_ports_demand(q, x->usage);
+    sl_freep(&x->claims);
+    x->claims = fq_claims_read(q, sl_json_get(template, "spec"), NULL);
     read_jobspec(q, x, o);
     return true;
 }
@@ -163,6 +169,7 @@ void fq_obj_free(struct sl_rec *r) {
     sl_freep(&x->jobspec);
     sl_freep(&x->refused);
     sl_freep(&x->priority_class);
+    sl_freep(&x->claims);
 }
 
 /* ---- its FluxJob ---- */
@@ -209,16 +216,20 @@ void fq_obj_deleted(void *ctx, struct sl_rec *r) {
             fq_pod_charge(q, fq_pod_of(p), fq_pod_of(p)->node);
             fq_pod_target(q, fq_pod_of(p), 0);
         }
+    fq_usage_unref(q, TAKE_PTR(fq_obj_of(r)->usage));
     if (j)
         sl_rec_enqueue(&j->rec);
 }
 
 bool fq_obj_child(void *ctx, struct sl_rec *r, struct sl_rec *child, struct sl_jw *body) {
     struct sl_fluxqueue *q = ctx;
-    bool pod = r->kind == FQ_POD;
+    if (r->kind == FQ_POD && fq_pod_of(r)->group)
+        r = &fq_pod_of(r)->group->obj.rec;
+    bool pod = r->kind == FQ_POD, group = r->kind == FQ_GROUP;
     const char *jobspec = pod ? fq_pod_of(r)->jobspec : fq_obj_of(r)->jobspec;
-    if (!jobspec)
-        return false;
+    char name[SL_REC_NAME];
+    if (!jobspec || strcmp(child->name, fq_job_name(fq_type_of_rec(r), r->name, name)) != 0)
+        return false; /* or the pod has come to belong to a group, or to none */
     sl_jw_object(body, NULL);
     sl_jw_str(body, "apiVersion", SL_FLUX_API);
     sl_jw_str(body, "kind", "FluxJob");
@@ -228,8 +239,10 @@ bool fq_obj_child(void *ctx, struct sl_rec *r, struct sl_rec *child, struct sl_j
     sl_jw_array(body, "finalizers");
     sl_jw_str(body, NULL, FQ_FINALIZER);
     sl_jw_end(body);
-    sl_jw_array(body, "ownerReferences");
-    sl_rec_put_owner(body, r);
+    if (!group) {
+        sl_jw_array(body, "ownerReferences");
+        sl_rec_put_owner(body, r);
+    }
     sl_jw_end_to(body, 1);
     sl_jw_object(body, "spec");
     sl_jw_str(body, "jobspec", jobspec);
@@ -237,7 +250,9 @@ bool fq_obj_child(void *ctx, struct sl_rec *r, struct sl_rec *child, struct sl_j
     sl_jw_str(body, "name", r->name);
     sl_jw_int(body, "nodes", pod ? 1 : fq_obj_of(r)->pods);
     sl_jw_int(body, "priority",
-              pod ? fq_pod_of(r)->priority : priority_of(q, fq_obj_of(r)->priority_class));
+              pod     ? fq_pod_of(r)->priority
+              : group ? fq_obj_of(r)->priority
+                      : priority_of(q, fq_obj_of(r)->priority_class));
     return true;
 }
 
@@ -273,6 +288,10 @@ bool fq_obj_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
     if (r->kind != FQ_JOB || !x->suspended || x->finished || r->deleting || !j ||
         j->state != FQ_RUNNING || !fq_job_committed(j))
         return false;
+    if (j->places.n < x->pods) {
+        sl_rec_enqueue(&j->rec); /* it waits again */
+        return false;
+    }
     put_nodes(q, j, &nodes);
     sl_rec_build_guarded(r, NULL, w);
     sl_jw_end(&w->json);

@@ -9,8 +9,16 @@
 
 #include "manager/fluxqueue/fq_int.h"
 
+/* The pods of a job that have not ended, and what is known of its places, while they are given
+ * out. */
 struct live {
     SL_VEC(struct fq_pod *) v;
+    uint32_t bound;
+    bool *has;    /* by pod: it has a place */
+    bool *good;   /* by place: its node would take a pod now; NULL: as it did when it was given */
+    bool unknown; /* that cannot be said before there is a new graph */
+    bool later;   /* it has to be asked again */
+    bool resized; /* a place is of another size than the matcher has it */
 };
 
 static int by_rank(const void *a, const void *b) {
@@ -22,57 +30,190 @@ static int by_rank(const void *a, const void *b) {
     return strcmp(x->rec.name, y->rec.name);
 }
 
-static bool take(struct fq_job *j, const struct fq_pod *p, sl_sym node) {
-    for (uint32_t i = 0; i < j->places.n; i++)
-        if (j->places.v[i].pod == FQ_NO_POD && j->places.v[i].node == node) {
-            j->places.v[i].pod = p->rec.id;
-            return true;
-        }
-    return false;
+static bool suits(const struct fq_job *j, const struct fq_pod *p, uint32_t place) {
+    return j->n_kinds == 0 || p->kind == FQ_ANY_KIND || p->kind == j->places.v[place].kind;
 }
 
-/* Those that are bound, or on their way, have their places first. What is bound elsewhere is there
- * as a pod of others is. */
-static void keep(struct sl_fluxqueue *q, struct fq_job *j, struct live *l) {
+/* The size of a place for it. */
+static uint64_t size_for(const struct fq_job *j, const struct fq_pod *p) {
+    return j->slot_size && p->usage ? p->usage->size : 0;
+}
+
+/* ---- nodes that have changed ---- */
+
+static bool has_changed(const struct sl_fluxqueue *q, const struct fq_job *j, uint32_t place) {
+    const struct fq_node *n = fq_node_find(q, j->places.v[place].node);
+    return !n || n->changed > j->admitted;
+}
+
+/* What is cordoned, tainted or labelled anew may not be a place for one that comes now. */
+static void look_at_nodes(struct sl_fluxqueue *q, struct fq_job *j, struct live *l) {
+    bool any = false;
+    if (j->admitted == q->node_changes)
+        return;
+    l->later = l->bound >= j->places.n; /* none is free, and nobody is on his way */
+    for (uint32_t i = 0; i < j->places.n && !any && !l->later; i++)
+        any = has_changed(q, j, i);
+    if (!any)
+        return;
+    l->good = sl_alloc0(j->places.n, sizeof *l->good);
+    l->unknown = !fq_places_admitted(q, j, l->good);
+    for (uint32_t i = 0; i < j->places.n && l->unknown; i++)
+        l->good[i] = !has_changed(q, j, i);
+}
+
+static bool is_good(const struct live *l, uint32_t place) {
+    return !l->good || l->good[place];
+}
+
+/* It is not bound, and nothing is on its way that may bind it. */
+static bool may_move(const struct fq_pod *p) {
+    return !p->node && !p->bound && !sl_rec_busy(&p->rec) && (p->gated || p->binds);
+}
+
+static bool is_bad(const struct sl_fluxqueue *q, const struct fq_job *j, const struct live *l,
+                   const struct fq_pod *p) {
+    for (uint32_t i = 0; i < j->places.n && l->good && !l->unknown; i++)
+        if (!l->good[i] && j->places.v[i].node == p->target)
+            return true;
+    return !fq_node_has_room(q, p, p->target) || !fq_volumes_allow(q, p, p->target);
+}
+
+/* A node that would not take the pod any more, or has no room, is left while that is possible. */
+static void leave_bad_targets(struct sl_fluxqueue *q, struct fq_job *j, struct live *l) {
     for (uint32_t i = 0; i < l->v.n; i++) {
         struct fq_pod *p = l->v.v[i];
-        sl_sym at = p->node ? p->node : p->target;
-        bool has = at && take(j, p, at);
-        if (!has)
+        if (p->node || !p->target || !is_bad(q, j, l, p))
+            continue;
+        if (may_move(p))
             fq_pod_target(q, p, 0);
-        if (p->node)
-            fq_pod_charge(q, p, has ? 0 : p->node);
+        else
+            l->later = true; /* its binding may fail */
     }
 }
 
-/* The others: the place of its index if that is free, or the first that is. */
-static bool is_free(const struct sl_fluxqueue *q, const struct fq_job *j, const struct fq_pod *p,
-                    uint32_t place) {
-    return j->places.v[place].pod == FQ_NO_POD && fq_node_has_room(q, p, j->places.v[place].node);
+/* ---- who has which ---- */
+
+enum how { SAME_SIZE, ANY_SIZE };
+
+static bool take(struct fq_job *j, const struct fq_pod *p, sl_sym node, enum how how,
+                 bool *resized) {
+    uint64_t size = size_for(j, p);
+    for (uint32_t i = 0; i < j->places.n; i++) {
+        struct fq_place *x = &j->places.v[i];
+        if (x->pod != FQ_NO_POD || x->node != node || !suits(j, p, i) ||
+            (how == SAME_SIZE && x->size != size))
+            continue;
+        *resized |= x->size != size;
+        x->pod = p->rec.id;
+        x->size = size;
+        return true;
+    }
+    return false;
 }
 
-static void assign(struct sl_fluxqueue *q, struct fq_job *j, struct fq_pod *p) {
-    uint32_t want = p->index >= 0 ? (uint32_t)p->index : j->places.n;
-    if (want >= j->places.n || !is_free(q, j, p, want))
-        for (want = 0; want < j->places.n && !is_free(q, j, p, want);)
-            want++;
-    if (want == j->places.n)
-        return;
-    j->places.v[want].pod = p->rec.id;
-    fq_pod_target(q, p, j->places.v[want].node);
-}
-
-/* Free places beyond what pods may still come for are given back, the last first. */
-static bool give_back(struct fq_job *j, uint32_t needed) {
-    uint32_t n = j->places.n, over = n > needed ? n - needed : 0, kept = n;
-    for (uint32_t i = n; i-- > 0 && over > 0;)
-        if (j->places.v[i].pod == FQ_NO_POD) {
-            memmove(&j->places.v[i], &j->places.v[i + 1], (kept - i - 1) * sizeof *j->places.v);
-            kept--;
-            over--;
+/* Those that are bound, or on their way, have their places first: those of their size, if there
+ * are. What is bound elsewhere is there as a pod of others is. */
+static void keep(struct sl_fluxqueue *q, struct fq_job *j, struct live *l) {
+    for (enum how how = SAME_SIZE; how <= ANY_SIZE; how++)
+        for (uint32_t i = 0; i < l->v.n; i++) {
+            const struct fq_pod *p = l->v.v[i];
+            sl_sym at = p->node ? p->node : p->target;
+            if (at && !l->has[i])
+                l->has[i] = take(j, p, at, how, &l->resized);
         }
-    j->places.n = kept;
-    return kept != n;
+    for (uint32_t i = 0; i < l->v.n; i++) {
+        struct fq_pod *p = l->v.v[i];
+        if (!l->has[i])
+            fq_pod_target(q, p, 0);
+        if (p->node)
+            fq_pod_charge(q, p, l->has[i] ? 0 : p->node);
+    }
+}
+
+static bool is_free(const struct sl_fluxqueue *q, const struct fq_job *j, const struct live *l,
+                    const struct fq_pod *p, uint32_t place) {
+    return j->places.v[place].pod == FQ_NO_POD && suits(j, p, place) && is_good(l, place) &&
+           !fq_unbound_avoids(q, p, j->places.v[place].node) &&
+           fq_volumes_allow(q, p, j->places.v[place].node) &&
+           fq_node_has_room(q, p, j->places.v[place].node);
+}
+
+static bool assign_to(struct sl_fluxqueue *q, struct fq_job *j, const struct live *l,
+                      struct fq_pod *p, uint32_t place, enum how how) {
+    uint64_t size = size_for(j, p);
+    if (!is_free(q, j, l, p, place) || (how == SAME_SIZE && j->places.v[place].size != size) ||
+        !fq_graph_resize(q, j, place, size))
+        return false;
+    j->places.v[place].pod = p->rec.id;
+    fq_pod_target(q, p, j->places.v[place].node);
+    return true;
+}
+
+/* The others: the place of its index if that is free, or the first that is; one of another size if
+ * there is room to make it one of its own. */
+static void assign(struct sl_fluxqueue *q, struct fq_job *j, const struct live *l,
+                   struct fq_pod *p) {
+    uint32_t want = p->index >= 0 ? (uint32_t)p->index : j->places.n, tries = 0;
+    if (want < j->places.n && assign_to(q, j, l, p, want, SAME_SIZE))
+        return;
+    for (uint32_t i = 0; i < j->places.n; i++)
+        if (assign_to(q, j, l, p, i, SAME_SIZE))
+            return;
+    for (uint32_t i = 0; i < j->places.n && tries < FQ_MAX_RESIZES; i++) {
+        if (assign_to(q, j, l, p, i, ANY_SIZE))
+            return;
+        tries += j->places.v[i].pod == FQ_NO_POD;
+    }
+}
+
+/* ---- what is not needed ---- */
+
+static void drop(struct fq_job *j, struct live *l, uint32_t place) {
+    size_t after = j->places.n - place - 1;
+    memmove(&j->places.v[place], &j->places.v[place + 1], after * sizeof *j->places.v);
+    if (l->good)
+        memmove(&l->good[place], &l->good[place + 1], after * sizeof *l->good);
+    j->places.n--;
+}
+
+/* Free places beyond what pods may still come for are given back, the last first, and before them
+ * those that are not for the pods that may come. */
+static bool give_back(struct fq_job *j, struct live *l, uint32_t needed) {
+    uint32_t before = j->places.n;
+    for (int odd = 1; odd >= 0; odd--)
+        for (uint32_t i = j->places.n; i-- > 0 && j->places.n > needed;)
+            if (j->places.v[i].pod == FQ_NO_POD &&
+                (!odd || (j->places.v[i].size && j->places.v[i].size != j->slot_size)))
+                drop(j, l, i);
+    return j->places.n != before;
+}
+
+/* Free places are for pods of the template, on nodes that take them; others are given back. */
+static bool give_back_bad(struct sl_fluxqueue *q, struct fq_job *j, struct live *l) {
+    uint32_t before = j->places.n;
+    for (uint32_t i = j->places.n; i-- > 0;) {
+        if (j->places.v[i].pod != FQ_NO_POD)
+            continue;
+        bool usable = q->match && !q->rebuild && !q->taints_changed;
+        if ((!l->unknown && !is_good(l, i)) || (usable && !fq_graph_resize(q, j, i, j->slot_size)))
+            drop(j, l, i);
+    }
+    return j->places.n != before;
+}
+
+/* A pod has no place: of its kind, or of the first that has lost some. */
+static void miss(struct fq_job *j, const struct fq_pod *p) {
+    uint32_t kind = p->kind, has[FQ_MAX_KINDS] = {0};
+    j->missing++;
+    if (j->n_kinds == 0)
+        return;
+    for (uint32_t i = 0; i < j->places.n; i++)
+        has[j->places.v[i].kind]++;
+    for (uint32_t k = 0; k < j->n_kinds && kind == FQ_ANY_KIND; k++)
+        if (has[k] + j->kinds[k].missing < j->kinds[k].count)
+            kind = k;
+    j->kinds[kind < j->n_kinds ? kind : 0].missing++;
 }
 
 static uint32_t still_needed(const struct sl_fluxqueue *q, const struct fq_job *j) {
@@ -84,55 +225,98 @@ static uint32_t still_needed(const struct sl_fluxqueue *q, const struct fq_job *
     return fq_obj_of(o)->finished ? 0 : fq_obj_of(o)->pods;
 }
 
-void fq_places_observe(struct sl_fluxqueue *q, struct fq_job *j) {
+/* Those that have not ended, in their order; no place is anybody's yet. */
+static void collect(struct sl_fluxqueue *q, struct fq_job *j, struct live *l) {
     struct fq_pods_of at = {0};
-    for (uint32_t i = 0; i < j->places.n; i++)
+    for (uint32_t i = 0; i < j->places.n; i++) {
         j->places.v[i].pod = FQ_NO_POD;
+        if (!j->places.v[i].size)
+            j->places.v[i].size = j->slot_size; /* as it was held */
+    }
     for (struct fq_pod *p; (p = fq_job_next_pod(q, j, &at));) {
-        bool there = p->node && !p->ended && !p->rec.gone;
-        fq_pod_charge(q, p, there && !(j->held && take(j, p, p->node)) ? p->node : 0);
+        if (p->ended || p->rec.gone || fq_group_leaves_out(q, j, p)) {
+            fq_pod_charge(q, p, 0);
+            fq_pod_target(q, p, 0);
+        } else {
+            *sl_vec_push(&l->v) = p;
+            l->bound += p->node != 0;
+        }
+    }
+    if (l->v.n)
+        qsort(l->v.v, l->v.n, sizeof *l->v.v, by_rank);
+    l->has = sl_alloc0(l->v.n + 1, sizeof *l->has);
+}
+
+static void done(struct live *l) {
+    sl_vec_free(&l->v);
+    sl_freep(&l->has);
+    sl_freep(&l->good);
+}
+
+void fq_places_observe(struct sl_fluxqueue *q, struct fq_job *j) {
+    struct live l = {0};
+    collect(q, j, &l);
+    if (j->held)
+        keep(q, j, &l);
+    for (uint32_t i = 0; i < l.v.n && !j->held; i++)
+        fq_pod_charge(q, l.v.v[i], l.v.v[i]->node);
+    q->rebuild |= l.resized;
+    done(&l);
+}
+
+static void give_out(struct sl_fluxqueue *q, struct fq_job *j, struct live *l) {
+    leave_bad_targets(q, j, l);
+    keep(q, j, l);
+    if (l->resized)
+        fq_graph_hold(q, j);
+    j->missing = j->odd = j->paused = 0;
+    for (uint32_t k = 0; k < j->n_kinds; k++)
+        j->kinds[k].missing = 0;
+    for (uint32_t i = 0; i < l->v.n; i++) {
+        struct fq_pod *p = l->v.v[i];
+        sl_time until;
+        if (fq_pod_waits(p) && fq_unbound_pauses(q, p, &until)) {
+            j->missing++;
+            j->paused++;
+            continue;
+        }
+        if (fq_pod_waits(p))
+            assign(q, j, l, p);
+        if (fq_pod_waits(p)) {
+            miss(j, p);
+            j->odd += fq_pod_is_odd(j, p);
+        }
     }
 }
 
 void fq_places_sync(struct sl_fluxqueue *q, struct fq_job *j) {
     struct live l = {0};
-    struct fq_pods_of at = {0};
-    uint32_t expected = still_needed(q, j), bound = 0;
+    uint32_t expected = still_needed(q, j);
 
-    for (uint32_t i = 0; i < j->places.n; i++)
-        j->places.v[i].pod = FQ_NO_POD;
-    for (struct fq_pod *p; (p = fq_job_next_pod(q, j, &at));) {
-        if (p->ended || p->rec.gone) {
-            fq_pod_charge(q, p, 0);
-            fq_pod_target(q, p, 0);
-        } else {
-            *sl_vec_push(&l.v) = p;
-            bound += p->node != 0;
-        }
+    collect(q, j, &l);
+    if (q->match && j->slot_hash != fq_slot_hash(q, j)) {
+        fq_graph_know_slot(q, j);
+        l.resized = true;
     }
-    if (l.v.n)
-        qsort(l.v.v, l.v.n, sizeof *l.v.v, by_rank);
-    keep(q, j, &l);
-    j->missing = 0;
-    for (uint32_t i = 0; i < l.v.n; i++) {
-        struct fq_pod *p = l.v.v[i];
-        if (p->node)
-            continue;
-        if (!p->target && !p->rec.deleting)
-            assign(q, j, p);
-        j->missing += !p->target && !p->rec.deleting;
-    }
-    if (give_back(j, l.v.n > expected ? l.v.n : expected)) {
+    look_at_nodes(q, j, &l);
+    give_out(q, j, &l);
+    bool kinds = j->n_kinds && j->type == SL_FLUX_POD_GROUP;
+    bool fewer = !kinds && give_back(j, &l, l.v.n > expected ? l.v.n : expected);
+    fewer |= give_back_bad(q, j, &l);
+    fewer |= kinds && fq_kinds_give_back(q, j); /* last: it does not know of l.good */
+    if (fewer) {
         fq_job_touch(j);
         fq_graph_hold(q, j);
     }
-    if (bound != j->bound_pods || expected != j->expected) {
-        j->bound_pods = bound;
+    if (!l.unknown && !l.later)
+        j->admitted = q->node_changes;
+    if (l.bound != j->bound_pods || expected != j->expected) {
+        j->bound_pods = l.bound;
         j->expected = expected;
         fq_job_touch(j);
     }
     for (uint32_t i = 0; i < l.v.n; i++)
         if (l.v.v[i]->target && !l.v.v[i]->node && fq_job_committed(j))
             sl_rec_write(&l.v.v[i]->rec);
-    sl_vec_free(&l.v);
+    done(&l);
 }

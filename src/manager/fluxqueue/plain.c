@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "core/base/collection/hash.h"
+#include "manager/admission/flux_group.h"
 #include "manager/fluxqueue/fq_int.h"
 
 #define PREFIX "fluxqueue/"
@@ -31,14 +32,24 @@ static bool is_gated_by_us(yyjson_val *gates) {
     return sl_json_find(gates, "name", SL_FLUX_GATE) != NULL;
 }
 
-/* A known end, a time to begin, a queue, a group: these are of jobs. */
+static bool has_claims(yyjson_val *spec) {
+    size_t i, n;
+    yyjson_val *v;
+    yyjson_arr_foreach (sl_json_get(spec, "volumes"), i, n, v)
+        if (sl_json_get(v, "persistentVolumeClaim") || sl_json_get(v, "ephemeral"))
+            return true;
+    return false;
+}
+
+/* A known end, a time to begin, a queue, a group, claims of volumes: these are of jobs. */
 bool fq_plain_is(yyjson_val *o) {
     yyjson_val *spec = sl_json_get(o, "spec");
-    return fq_names_us(spec) && !sl_json_label_opt(o, SL_FLUX_SEEN) &&
+    struct sl_flux_group group;
+    return fq_names_us(spec) && !sl_json_label_opt(o, SL_FLUX_SEEN) && !has_claims(spec) &&
            !sl_json_get(spec, "activeDeadlineSeconds") &&
            !is_gated_by_us(sl_json_get(spec, "schedulingGates")) &&
            !has_ours(sl_json_at(o, "metadata.labels")) &&
-           !has_ours(sl_json_at(o, "metadata.annotations"));
+           !has_ours(sl_json_at(o, "metadata.annotations")) && !sl_flux_group_read(o, &group);
 }
 
 /* ---- requests ---- */
@@ -187,6 +198,23 @@ static void hold(struct sl_fluxqueue *q, struct fq_pod *p, sl_sym at) {
     q->moved = true;
 }
 
+/* Its own, if there are nodes that refused it. */
+static struct sl_match_request *request_of(struct sl_fluxqueue *q, struct fq_pod *p) {
+    _cleanup_(sl_arena_done) struct sl_arena arena = SL_ARENA(FQ_MAX_COMPILE);
+    struct sl_match_request *own = NULL;
+    struct fq_jobspec_info info = {0};
+    struct sl_constraint also = {0};
+    struct sl_err err = {0};
+    p->avoids = fq_unbound_where(q, p, &arena, &also);
+    if (!p->avoids)
+        return sl_match_request_ref(p->request->compiled);
+    const struct fq_jobspec_ask ask = {.kind = FQ_ANY_KIND, .also = &also};
+    if (fq_jobspec_compile_ask(sl_match_graph(q->match), &q->universe, p->request->text,
+                               strlen(p->request->text), &ask, &arena, &info, &own, &err) < 0)
+        return NULL;
+    return own;
+}
+
 static void submit(struct sl_fluxqueue *q, struct fq_pod *p) {
     struct sl_err err = {0};
     if (!q->match) {
@@ -195,19 +223,19 @@ static void submit(struct sl_fluxqueue *q, struct fq_pod *p) {
     }
     if (q->rebuild || q->taints_changed)
         return; /* all are enqueued when that is done */
-    if (!p->request || !compile(q, p->request)) {
+    struct sl_match_request *request = NULL;
+    if (!p->request || !compile(q, p->request) || !(request = request_of(q, p))) {
         p->why = FQ_WHY_REFUSED;
         return;
     }
     int r = sl_queues_submit(q->queues, NULL, id_of(p), p->priority,
-                             fq_order(p->rec.created, p->rec.id),
-                             sl_match_request_ref(p->request->compiled), &err);
+                             fq_order(p->rec.created, p->rec.id), request, &err);
     if (r < 0) {
         fq_set_text(&p->refused, err.text);
         p->why = FQ_WHY_REFUSED;
         return;
     }
-    p->why = FQ_WHY_BUSY;
+    p->why = p->avoids ? FQ_WHY_UNBOUND : FQ_WHY_BUSY;
     p->queued = q->moved = true;
 }
 
@@ -221,7 +249,9 @@ void fq_plain_apply(struct sl_fluxqueue *q, const struct sl_decision *d) {
         p->rejected = true;
         p->request->rejected = q->capacity;
         *sl_vec_push(&q->rejected) = p->rec.id;
-        p->why = fq_graph_could(q, p->request->compiled) ? FQ_WHY_USED : FQ_WHY_NEVER;
+        p->why = p->avoids                                 ? FQ_WHY_UNBOUND
+                 : fq_graph_could(q, p->request->compiled) ? FQ_WHY_USED
+                                                           : FQ_WHY_NEVER;
         sl_rec_enqueue(&p->rec);
         return;
     }
@@ -313,7 +343,10 @@ static const char *message_of(const struct fq_pod *p) {
     const char *refused = p->refused                          ? p->refused
                           : p->request && p->request->refused ? p->request->refused
                                                               : "";
-    return p->why == FQ_WHY_REFUSED ? refused : texts[p->why];
+    const char *unbound = fq_unbound_text(p);
+    return p->why == FQ_WHY_REFUSED   ? refused
+           : p->why == FQ_WHY_UNBOUND ? (unbound ? unbound : "Its binding was refused")
+                                      : texts[p->why];
 }
 
 static uint64_t message_hash(const struct fq_pod *p) {
@@ -344,11 +377,22 @@ void fq_plain_sync(struct sl_fluxqueue *q, struct fq_pod *p) {
             hold(q, p, p->node);
         return;
     }
+    sl_time until;
     if (p->held || p->gates || !q->leads)
         return;
+    if (fq_unbound_pauses(q, p, &until)) {
+        p->why = FQ_WHY_UNBOUND;
+        tell(q, p);
+        sl_rec_reconcile_at(&p->rec, until);
+        return;
+    }
+    if (p->avoids && (p->queued || p->rejected) && !fq_unbound_until(q, p))
+        fq_plain_drop(q, p); /* they are as good as others again */
     if (!p->queued && !p->rejected)
         submit(q, p);
     tell(q, p);
+    if (p->avoids && !p->rec.reconcile_at)
+        sl_rec_reconcile_at(&p->rec, fq_unbound_until(q, p));
 }
 
 /* ---- writes ---- */

@@ -86,7 +86,13 @@ static void read_gates(struct fq_pod *p, yyjson_val *gates) {
 static void read_jobspec(struct sl_fluxqueue *q, struct fq_pod *p, yyjson_val *o) {
     _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(FQ_MAX_JOBSPEC);
     struct sl_err err = {0};
-    int r = fq_jobspec_write(SL_FLUX_POD, o, 1, &q->options, &b, &err);
+    struct fq_jobspec_options options = q->options;
+    if (p->group) {
+        options.name = p->group->obj.rec.name;
+        options.ret_parts = &p->parts;
+    }
+    int r = fq_jobspec_write(p->group ? SL_FLUX_POD_GROUP : SL_FLUX_POD, o,
+                             p->group ? p->group_size : 1, &options, &b, &err);
     fq_set_text(&p->jobspec, r < 0 || sl_buf_full(&b) ? NULL : sl_buf_str(&b));
     fq_set_text(&p->refused, p->jobspec ? NULL
                              : r < 0    ? err.text
@@ -111,17 +117,23 @@ bool fq_pod_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     p->priority = (int32_t)sl_json_int(spec, "priority", 0);
     p->never = sl_json_label_opt(o, SL_FLUX_UNSCHEDULABLE) != NULL;
     p->labelled = sl_json_label_opt(o, SL_FLUX_JOBID) != NULL;
+    p->named = sl_sym_put(&q->inf->syms, sl_json_annotation(o, SL_FLUX_NODES));
     read_gates(p, sl_json_get(spec, "schedulingGates"));
     if (p->node)
         p->bound = false;
     if (first)
         p->usage = fq_usage_get(q, spec);
+    if (p->ours)
+        fq_ports_demand(q, p->usage);
+    if (first && p->ours)
+        p->claims = fq_claims_read(q, spec, r->name);
     fq_pod_stand(q, p);
     if (p->ended && p->usage) {
         fq_pod_charge(q, p, 0);
         fq_usage_unref(q, p->usage);
         p->usage = NULL;
     }
+    fq_group_decode(q, p, o);
     p->plain = fq_plain_is(o);
     if (p->plain)
         fq_plain_decode(q, p, o);
@@ -146,6 +158,7 @@ void fq_pod_reconcile(void *ctx, struct sl_rec *r) {
         fq_pod_charge(q, p, p->ended ? 0 : p->node);
     if (!o && p->ours && p->alone && !p->node && !p->ended)
         sl_rec_reconcile_at(r, sl_time_add(r->created, FQ_OWNER_LATE));
+    fq_group_left(q, p);
     if (o == r)
         fq_object_sync(q, r, p->jobspec, p->refused);
     else if (o)
@@ -159,6 +172,7 @@ void fq_pod_deleted(void *ctx, struct sl_rec *r) {
     struct fq_pod *p = fq_pod_of(r);
     struct sl_rec *o = fq_pod_object(q, p);
     struct fq_job *j = o ? fq_job_for(q, o) : NULL;
+    fq_group_left(q, p);
     fq_plain_drop(q, p);
     fq_plain_unref(q, p);
     fq_pod_charge(q, p, 0);
@@ -166,6 +180,7 @@ void fq_pod_deleted(void *ctx, struct sl_rec *r) {
     fq_pod_target(q, p, 0);
     if (p->usage)
         fq_usage_unref(q, TAKE_PTR(p->usage));
+    fq_group_leave(q, p);
     if (j)
         sl_rec_enqueue(&j->rec);
     q->moved = true;
@@ -176,14 +191,18 @@ void fq_pod_free(struct sl_rec *r) {
     sl_freep(&p->jobspec);
     sl_freep(&p->refused);
     sl_freep(&p->gates);
+    sl_freep(&p->claims);
+    fq_unbound_free(p);
 }
 
 void fq_pod_hold(struct sl_syms *t, struct sl_rec *r) {
     struct fq_pod *p = fq_pod_of(r);
     sl_sym_hold(t, p->node);
     sl_sym_hold(t, p->target);
+    sl_sym_hold(t, p->named);
     sl_sym_hold(t, p->charged);
     sl_sym_hold(t, p->stands);
+    fq_unbound_hold(t, p);
 }
 
 /* ---- writes ---- */
@@ -257,15 +276,17 @@ bool fq_pod_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
     struct fq_job *j = o ? fq_job_for(q, o) : NULL;
     if (p->plain && !j)
         return fq_plain_build(q, p, w);
-    if (o == r && fq_build_told(j, r, p->never, w))
+    if ((o == r || p->group) && fq_build_told(j, r, p->never, w))
         return true;
     if (!j || !p->target || p->node || p->bound || p->ended || r->deleting || !fq_job_committed(j))
         return false;
-    if (p->gated) {
+    if (p->gated || (p->binds && p->named && p->named != p->target)) { /* or it got another place */
         build_ungate(q, p, j, w);
         return true;
     }
     if (p->gates || !p->binds) /* others are not done yet, or it is theirs to bind */
+        return false;
+    if (!fq_volumes_ready(q, p, j))
         return false;
     fq_build_binding(q, p, w);
     return true;
@@ -275,19 +296,24 @@ void fq_pod_written(void *ctx, struct sl_rec *r, const struct sl_write *w, enum 
                     const struct sl_kube_reply *reply) {
     struct sl_fluxqueue *q = ctx;
     struct fq_pod *p = fq_pod_of(r);
-    (void)reply;
+    struct sl_rec *o = fq_pod_object(q, p);
+    struct fq_job *j = o ? fq_job_for(q, o) : NULL;
     if (w->tag == TAG_GATE && how == SL_WRITTEN) {
         sl_rec_write(r);
+    } else if (w->tag == TAG_GATE && how == SL_WRITE_REFUSED) {
+        sl_rec_event(r, SL_FLUX_SCHEDULER, true, "FailedScheduling",
+                     "The API server refused to remove the scheduling gate (%d)", reply->status);
     } else if (w->tag == FQ_TAG_BIND && how == SL_WRITTEN) {
-        struct sl_rec *o = fq_pod_object(q, p);
-        struct fq_job *j = o ? fq_job_for(q, o) : NULL;
         p->bound = true;
+        p->conflicts = 0;
+        fq_unbound_free(p);
         if (j)
             fq_history_bound(q, j, p);
         sl_rec_event(r, SL_FLUX_SCHEDULER, false, "Scheduled", "Successfully assigned %s/%s to %s",
                      sl_rec_ns(r), r->name, fq_str(q, p->target));
     } else if (w->tag == FQ_TAG_BIND && how == SL_WRITE_REFUSED) {
-        sl_rec_event(r, SL_FLUX_SCHEDULER, true, "FailedBinding",
-                     "The API server refused the binding to %s", fq_str(q, p->target));
+        fq_unbound_refused(q, p, j, reply);
+    } else if (w->tag == FQ_TAG_BIND && how == SL_WRITE_CONFLICT) {
+        fq_unbound_conflict(q, p, j, reply);
     }
 }

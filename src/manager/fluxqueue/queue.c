@@ -6,29 +6,86 @@
 #include "core/base/stamp.h"
 #include "manager/fluxqueue/fq_int.h"
 
+uint64_t fq_template_size(const struct sl_fluxqueue *q, const struct fq_job *j) {
+    struct sl_rec *o = fq_job_object(q, j);
+    const struct fq_usage *u = !o                  ? NULL
+                               : o->kind == FQ_POD ? fq_pod_of(o)->usage
+                                                   : fq_obj_of(o)->usage;
+    return u ? u->size : 0;
+}
+
+const char *fq_job_text(const struct sl_fluxqueue *q, const struct fq_job *j) {
+    struct sl_rec *o = j->held ? fq_job_object(q, j) : NULL;
+    bool rolls =
+        o && j->rec.owner == sl_rec_uid(o->uid) &&
+        (o->kind == FQ_DEPLOYMENT || o->kind == FQ_REPLICASET || o->kind == FQ_STATEFULSET);
+    return rolls && fq_obj_of(o)->jobspec ? fq_obj_of(o)->jobspec : j->jobspec ? j->jobspec : "";
+}
+
+/* Is a slot what such pods request? */
+static bool is_slot_of(const struct sl_fluxqueue *q, const struct fq_job *j, uint64_t size) {
+    const struct fq_usage *u = size ? fq_usage_of_size(q, size) : NULL;
+    uint32_t n = 0, same = 0;
+    for (uint32_t i = 0; u && i < u->n; i++) {
+        n += u->v[i].amount > 0;
+        for (uint32_t k = 0; k < j->n_slot; k++)
+            same += u->v[i].amount > 0 && j->slot[k].amount == u->v[i].amount &&
+                    strcmp(fq_type_of(fq_str(q, u->v[i].resource)), j->slot[k].type) == 0;
+    }
+    return n > 0 && same == n && n == j->n_slot;
+}
+
 /* What of a jobspec is needed when it is not compiled: to hold its places again. */
-static void keep_slot(struct fq_job *j, const struct fq_jobspec_info *info) {
+static void keep_slot(struct sl_fluxqueue *q, struct fq_job *j,
+                      const struct fq_jobspec_info *info) {
+    uint64_t size = fq_template_size(q, j);
     for (uint32_t i = 0; i < j->n_slot; i++)
         sl_freep(&j->slot[i].type);
     j->slot = sl_realloc(j->slot, info->n_slot, sizeof *j->slot);
     j->n_slot = info->n_slot;
     for (uint32_t i = 0; i < info->n_slot; i++)
         j->slot[i] = (struct fq_slot_amount){sl_strdup(info->slot[i].type), info->slot[i].amount};
+    fq_kinds_keep(j, info);
+    j->slot_hash = fq_slot_hash(q, j);
+    j->slot_size = is_slot_of(q, j, size) ? size : 0;
     j->whole_nodes = info->whole_nodes;
     j->duration = info->duration;
 }
 
-int fq_compile(struct sl_fluxqueue *q, struct fq_job *j, uint32_t pods, struct sl_arena *a,
-               struct fq_jobspec_info *info, struct sl_match_request **ret, struct sl_err *err) {
-    const char *text = j->jobspec ? j->jobspec : "";
-    int r = fq_jobspec_compile(sl_match_graph(q->match), &q->universe, text, strlen(text), pods, a,
-                               info, ret, err);
+uint64_t fq_slot_hash(const struct sl_fluxqueue *q, const struct fq_job *j) {
+    return sl_hash_u64(sl_hash_str(3, fq_job_text(q, j)), (uint64_t)j->seconds) | 1;
+}
+
+static int compile(struct sl_fluxqueue *q, const struct fq_job *j, const char *text,
+                   const struct fq_jobspec_ask *ask, struct sl_arena *a,
+                   struct fq_jobspec_info *info, struct sl_match_request **ret,
+                   struct sl_err *err) {
+    struct sl_constraint also = ask->also ? *ask->also : (struct sl_constraint){0};
+    struct fq_jobspec_ask with = *ask;
+    fq_volumes_where(q, j, a, &also);
+    with.also = &also;
+    with.duration = j->seconds;
+    int r = fq_jobspec_compile_ask(sl_match_graph(q->match), &q->universe, text, strlen(text),
+                                   &with, a, info, ret, err);
     if (r >= 0 && sl_arena_full(a)) {
         sl_match_request_freep(ret);
         r = sl_err_set(err, SL_ELIMIT, "the jobspec is too large");
     }
-    if (r >= 0 && pods == 0)
-        keep_slot(j, info);
+    return r;
+}
+
+int fq_compile(struct sl_fluxqueue *q, struct fq_job *j, uint32_t pods, struct sl_arena *a,
+               struct fq_jobspec_info *info, struct sl_match_request **ret, struct sl_err *err) {
+    const struct fq_jobspec_ask ask = {.pods = pods, .kind = FQ_ANY_KIND};
+    return fq_compile_ask(q, j, &ask, a, info, ret, err);
+}
+
+int fq_compile_ask(struct sl_fluxqueue *q, struct fq_job *j, const struct fq_jobspec_ask *ask,
+                   struct sl_arena *a, struct fq_jobspec_info *info, struct sl_match_request **ret,
+                   struct sl_err *err) {
+    int r = compile(q, j, fq_job_text(q, j), ask, a, info, ret, err);
+    if (r >= 0 && ask->pods == 0)
+        keep_slot(q, j, info);
     return r;
 }
 
@@ -36,6 +93,7 @@ int fq_compile(struct sl_fluxqueue *q, struct fq_job *j, uint32_t pods, struct s
 
 static uint64_t submission_hash(const struct fq_job *j) {
     uint64_t h = sl_hash_str(sl_hash_str(1, j->jobspec ? j->jobspec : ""), j->queue);
+    h = sl_hash_u64(h, (uint64_t)j->seconds);
     return sl_hash_u64(h, (uint64_t)(uint32_t)j->priority) | 1;
 }
 
@@ -135,14 +193,18 @@ void fq_submit(struct sl_fluxqueue *q, struct fq_job *j) {
     struct fq_jobspec_info info = {0};
     struct sl_match_request *request = NULL;
     struct sl_err err = {0};
-    uint64_t hash = submission_hash(j);
+    uint64_t hash = sl_hash_u64(submission_hash(j), fq_volumes_hash(q, j)) | 1;
 
+    if (fq_volumes_wait(q, j))
+        return;
     if (j->queued_hash == hash && (j->queued || j->rejected == q->capacity))
         return;
     if (!q->match) {
         fq_job_set_state(j, FQ_WAITING, "NoNodes", "The cluster has no nodes");
         return;
     }
+    if (q->rebuild || q->taints_changed)
+        return; /* all are looked at again when that is done */
     if (j->queued)
         fq_graph_release(q, j); /* what it asks for has changed */
     int r = fq_compile(q, j, 0, &arena, &info, &request, &err);
@@ -194,7 +256,8 @@ sl_sym fq_node_at(struct sl_fluxqueue *q, sl_vtx v) {
 
 /* The node of each pod: so many of `pods` as were given there. A node that is given whole has all
  * its pods in the grant; its share of the slots counts then. */
-static void take_places(struct sl_fluxqueue *q, struct fq_job *j, const struct sl_grant *g) {
+static void take_places(struct sl_fluxqueue *q, struct fq_job *j, uint32_t kind,
+                        const struct sl_grant *g, uint64_t size) {
     const struct sl_graph *graph = sl_match_graph(q->match);
     sl_sym pods = sl_sym_find(sl_graph_syms(graph), "pods");
     uint32_t nodes = 0;
@@ -207,15 +270,23 @@ static void take_places(struct sl_fluxqueue *q, struct fq_job *j, const struct s
             continue;
         int64_t n = j->whole_nodes ? g->n_slots / nodes : p->needs;
         for (int64_t k = 0; k < n && j->places.n < FQ_MAX_PODS; k++)
-            *sl_vec_push(&j->places) = (struct fq_place){node, FQ_NO_POD};
+            *sl_vec_push(&j->places) = (struct fq_place){node, FQ_NO_POD, kind, size};
     }
 }
 
+/* As its status lists them. */
 static uint32_t count_nodes(const struct fq_job *j) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < j->places.n; i++)
-        n += i == 0 || j->places.v[i].node != j->places.v[i - 1].node;
+        n += i == 0 || !fq_same_places(&j->places.v[i], &j->places.v[i - 1]);
     return n;
+}
+
+/* It has its resources, but not a place in the API: given back, and not tried again until there is
+ * something new. */
+static void give_up(struct sl_fluxqueue *q, struct fq_job *j) {
+    fq_graph_release(q, j);
+    j->rejected = q->capacity;
 }
 
 static void start(struct sl_fluxqueue *q, struct fq_job *j, const struct sl_decision *d) {
@@ -225,19 +296,31 @@ static void start(struct sl_fluxqueue *q, struct fq_job *j, const struct sl_deci
         [SL_SELECT_RESERVED] = "Started as reserved",
     };
     struct sl_grant g = {0};
-    if (sl_match_grant(q->match, j->jobid, &g) >= 0)
-        take_places(q, j, &g);
+    bool known = sl_match_grant(q->match, j->jobid, &g) >= 0;
+    if (known && j->n_kinds)
+        known = fq_kinds_take(q, j, &g);
+    else if (known)
+        take_places(q, j, 0, &g, j->slot_size);
     sl_grant_done(&g);
     j->queued = false;
     j->held = true;
+    j->admitted = q->node_changes;
+    if (j->n_kinds && !known) {
+        give_up(q, j);
+        fq_job_set_state(j, FQ_REJECTED, "TooManyKinds",
+                         "Which of its pods go to which nodes was not found in %u steps",
+                         FQ_MAX_SPLIT);
+        return;
+    }
     if (count_nodes(j) > FQ_MAX_LISTED) { /* what its status does not list would be forgotten */
-        fq_graph_release(q, j);
-        j->rejected = q->capacity;
+        give_up(q, j);
         fq_job_set_state(j, FQ_REJECTED, "TooManyNodes",
                          "%u nodes are the most that a job can have", FQ_MAX_LISTED);
         return;
     }
     j->started = q->client->wall;
+    if (j->estimate && fq_now(q) > j->estimate / SL_SEC)
+        fq_tell_delay(j, j->started);
     j->estimate = 0;
     j->position = 0;
     j->selection = d->selection;
@@ -259,6 +342,18 @@ void fq_retry_rejected(struct sl_fluxqueue *q) {
             sl_rec_enqueue(r);
 }
 
+/* It has no reservation any more. */
+static void drop_estimate(struct fq_job *j) {
+    char text[SL_STAMP_TEXT];
+    if (!j->estimate)
+        return;
+    sl_rec_event(&j->rec, FQ_CONTROLLER, true, "StartDelayed",
+                 "Resources were reserved from %s on, and are not any more",
+                 sl_stamp(j->estimate, text));
+    j->estimate = 0;
+    fq_job_touch(j);
+}
+
 static void apply(struct sl_fluxqueue *q, const struct sl_decision *d) {
     if (d->jobid >= FQ_PLAIN_ID) {
         fq_plain_apply(q, d);
@@ -277,7 +372,7 @@ static void apply(struct sl_fluxqueue *q, const struct sl_decision *d) {
         fq_show_estimate(q, j);
         break;
     case SL_DECIDED_UNRESERVE:
-        j->estimate = 0;
+        drop_estimate(j);
         set_waiting(j);
         break;
     case SL_DECIDED_REJECT:
@@ -293,9 +388,13 @@ static bool end_of_pass(struct sl_fluxqueue *q) {
     if (!q->unranked)
         return false;
     q->unranked = false;
-    for (struct sl_rec *r; (r = sl_inf_each(q->inf, FQ_FLUXJOB, &at));)
-        if (fq_job_of(r)->held && fq_job_of(r)->missing)
+    for (struct sl_rec *r; (r = sl_inf_each(q->inf, FQ_FLUXJOB, &at));) {
+        struct fq_job *j = fq_job_of(r);
+        if (j->held && j->missing)
             sl_rec_enqueue(r);
+        if (j->queued && j->state != FQ_RESERVED)
+            drop_estimate(j); /* one of the graph before */
+    }
     return true;
 }
 
@@ -321,8 +420,8 @@ static void sort_places(struct fq_job *j) {
         struct fq_place p = j->places.v[i];
         uint32_t at = i;
         for (uint32_t k = 0; k < i; k++)
-            if (j->places.v[k].node == p.node)
-                at = k + 1;
+            if (j->places.v[k].node == p.node && (j->places.v[k].kind <= p.kind || at == i))
+                at = k + (j->places.v[k].kind <= p.kind);
         if (at < i) {
             memmove(&j->places.v[at + 1], &j->places.v[at], (i - at) * sizeof p);
             j->places.v[at] = p;
@@ -330,43 +429,137 @@ static void sort_places(struct fq_job *j) {
     }
 }
 
-/* So many more, matched as a job of their own. */
-static bool match_more(struct sl_fluxqueue *q, struct fq_job *j, uint32_t pods,
-                       struct sl_grant *ret) {
+/* So many more, matched as a job of their own. 'text': of one that is no pod of the template; of:
+ * the pod that it is for, or NULL. */
+static bool match_more(struct sl_fluxqueue *q, struct fq_job *j, const char *text, uint32_t kind,
+                       uint32_t pods, const struct fq_pod *of, struct sl_grant *ret) {
     _cleanup_(sl_arena_done) struct sl_arena arena = SL_ARENA(FQ_MAX_COMPILE);
     _cleanup_(sl_match_request_freep) struct sl_match_request *request = NULL;
     struct fq_jobspec_info info = {0};
     enum sl_match_verdict verdict = SL_BUSY;
     struct sl_err err = {0};
-    int r = fq_compile(q, j, pods, &arena, &info, &request, &err);
+    struct sl_constraint also = {0};
+    const struct fq_jobspec_ask ask = {.pods = pods, .kind = kind, .also = &also};
+    if (of)
+        (void)fq_unbound_where(q, of, &arena, &also);
+    else
+        (void)fq_unbound_where_all(q, j, &arena, &also);
+    if (of)
+        fq_volumes_where_pod(q, of, &arena, &also);
+    int r = compile(q, j, text, &ask, &arena, &info, &request, &err);
     if (r >= 0)
         r = sl_match_run_by(q->match, policy_of(q, j, &info), request, SL_MATCH_ALLOCATE, -j->jobid,
                             fq_now(q), &verdict, ret, &err);
     return r >= 0 && verdict == SL_MATCHED;
 }
 
-/* All that are missing, or as many of them as halving finds; then all it has is held as one. */
-void fq_grow(struct sl_fluxqueue *q, struct fq_job *j) {
+/* What was found is the job's from now on. */
+static void join(struct sl_fluxqueue *q, struct fq_job *j, uint32_t kind, const struct sl_grant *g,
+                 uint64_t size) {
+    take_places(q, j, kind == FQ_ANY_KIND ? 0 : kind, g, size);
+    sort_places(j);
+    fq_graph_cancel(q, -j->jobid);
+    fq_graph_hold(q, j);
+}
+
+/* All that are missing, or as many of them as halving finds. */
+static uint32_t grow_by(struct sl_fluxqueue *q, struct fq_job *j, uint32_t kind, uint32_t n,
+                        const struct fq_pod *of) {
     struct sl_grant g = {0};
-    uint32_t n = j->missing;
+    while (n > 0 && !match_more(q, j, fq_job_text(q, j), kind, n, of, &g))
+        n /= 2;
+    if (n > 0)
+        join(q, j, kind, &g, j->slot_size);
+    sl_grant_done(&g);
+    return n;
+}
+
+/* Those that a rolling update has not reached yet, or somebody has changed, one by one. */
+static uint32_t grow_odd(struct sl_fluxqueue *q, struct fq_job *j) {
+    struct fq_pods_of at = {0};
+    uint32_t found = 0;
+    sl_time until;
+    for (struct fq_pod *p; !q->rebuild && (p = fq_job_next_pod(q, j, &at));) {
+        struct sl_grant g = {0};
+        if (!fq_pod_is_odd(j, p) || !fq_pod_waits(p) || !p->jobspec ||
+            fq_unbound_pauses(q, p, &until))
+            continue;
+        if (match_more(q, j, p->jobspec, FQ_ANY_KIND, 1, p, &g)) {
+            join(q, j, FQ_ANY_KIND, &g, p->usage->size);
+            found++;
+        }
+        sl_grant_done(&g);
+    }
+    return found;
+}
+
+static void show_missing(const struct sl_fluxqueue *q, struct fq_job *j, uint32_t n) {
+    const char *why = NULL;
+    struct fq_pods_of at = {0};
+    for (struct fq_pod *p; !why && (p = fq_job_next_pod(q, j, &at));)
+        why = p->node || p->target || p->ended ? NULL : fq_unbound_text(p);
+    if (why)
+        fq_job_set_state(j, FQ_RUNNING, "BindingRefused", "%u of its pods wait for nodes. %s", n,
+                         why);
+    else
+        fq_job_set_state(j, FQ_RUNNING, "Growing", "%u of its pods wait for nodes", n);
+}
+
+/* A pod without a place that has claims of its own: it is looked for by itself. */
+static const struct fq_pod *special(const struct sl_fluxqueue *q, const struct fq_job *j) {
+    struct fq_pods_of at = {0};
+    sl_time until;
+    for (struct fq_pod *p; (p = fq_job_next_pod(q, j, &at));)
+        if (p->claims && fq_pod_waits(p) && !fq_pod_is_odd(j, p) && !p->excess && !p->stranger &&
+            !fq_unbound_pauses(q, p, &until))
+            return p;
+    return NULL;
+}
+
+/* More of each kind; then all it has is held as one. */
+void fq_grow(struct sl_fluxqueue *q, struct fq_job *j) {
+    uint32_t n = 0, found;
 
     sl_rec_reconcile_at(&j->rec, sl_time_add(q->client->wall, FQ_GROW_PAUSE));
+    if (!q->match)
+        show_missing(q, j, j->missing);
     if (!q->match || q->rebuild || q->taints_changed || q->unranked || q->client->mono < j->grow_at)
         return;
-    while (n > 0 && !match_more(q, j, n, &g))
-        n /= 2;
-    if (n > 0) {
-        take_places(q, j, &g);
-        sort_places(j);
-        fq_graph_cancel(q, -j->jobid);
-        fq_graph_hold(q, j);
+    const struct fq_pod *of = special(q, j);
+    if (of)
+        n = grow_by(q, j, j->n_kinds ? of->kind : FQ_ANY_KIND, 1, of);
+    else if (j->n_kinds == 0)
+        n = grow_by(q, j, FQ_ANY_KIND, j->missing - j->odd - j->paused, NULL);
+    for (uint32_t k = 0; !of && k < j->n_kinds; k++)
+        n += grow_by(q, j, k, j->kinds[k].missing, NULL);
+    found = n + (j->odd ? grow_odd(q, j) : 0);
+    if (found > 0) {
         fq_job_touch(j);
         j->places_version = j->version;
         sl_rec_enqueue(&j->rec);
     }
-    if (n < j->missing)
-        fq_job_set_state(j, FQ_RUNNING, "Growing", "%u of its pods wait for nodes", j->missing - n);
-    if (n == 0)
+    if (found < j->missing)
+        show_missing(q, j, j->missing - found);
+    if (found == 0)
         j->grow_at = q->client->mono + FQ_GROW_PAUSE;
-    sl_grant_done(&g);
+}
+
+/* ---- where its places still are good ---- */
+
+bool fq_places_admitted(struct sl_fluxqueue *q, struct fq_job *j, bool *ret) {
+    _cleanup_(sl_arena_done) struct sl_arena arena = SL_ARENA(FQ_MAX_COMPILE);
+    _cleanup_(sl_match_request_freep) struct sl_match_request *request = NULL;
+    const struct fq_jobspec_ask ask = {.kind = FQ_ANY_KIND};
+    struct fq_jobspec_info info = {0};
+    struct sl_err err = {0};
+    if (!q->match || q->rebuild || q->taints_changed)
+        return false;
+    if (compile(q, j, fq_job_text(q, j), &ask, &arena, &info, &request, &err) < 0)
+        return false;
+    for (uint32_t i = 0; i < j->places.n; i++) {
+        const struct fq_node *n = fq_node_find(q, j->places.v[i].node);
+        ret[i] = n && n->v != SL_VTX_NONE &&
+                 sl_match_request_admits(request, sl_match_graph(q->match), n->v);
+    }
+    return true;
 }

@@ -41,8 +41,10 @@ static void read_places(struct sl_fluxqueue *q, struct fq_job *j, yyjson_val *no
     yyjson_arr_foreach (nodes, i, n, x) {
         sl_sym node = sl_sym_put(&q->inf->syms, sl_json_str(x, "name"));
         int32_t pods = sl_json_int32(x, "pods", 1);
+        uint32_t kind = (uint32_t)sl_json_int32(x, "slot", 0);
         for (int32_t k = 0; node && k < pods && j->places.n < FQ_MAX_PODS; k++)
-            *sl_vec_push(&j->places) = (struct fq_place){node, FQ_NO_POD};
+            *sl_vec_push(&j->places) =
+                (struct fq_place){node, FQ_NO_POD, kind < FQ_MAX_KINDS ? kind : 0, 0};
     }
 }
 
@@ -50,6 +52,10 @@ void fq_status_decode(struct sl_fluxqueue *q, struct fq_job *j, yyjson_val *stat
     const char *state = sl_json_str(status, "state"), *how = sl_json_str(status, "selection");
     int64_t jobid = sl_json_int(status, "jobid", 0);
     j->state = FQ_PENDING;
+    j->reason = NULL; /* not that of before, when this process led: another has written since */
+    fq_set_text(&j->message, NULL);
+    j->expected = (uint32_t)sl_json_int32(status, "pods.expected", 0);
+    j->bound_pods = (uint32_t)sl_json_int32(status, "pods.bound", 0);
     for (enum fq_state s = 0; s < FQ_STATES; s++)
         if (strcmp(states[s], state) == 0)
             j->state = s;
@@ -78,11 +84,13 @@ static void put_nodes(const struct sl_fluxqueue *q, const struct fq_job *j, stru
     uint32_t listed = 0;
     sl_jw_array(w, "nodes");
     for (uint32_t i = 0, n; i < j->places.n && listed < FQ_MAX_LISTED; i += n, listed++) {
-        for (n = 1; i + n < j->places.n && j->places.v[i + n].node == j->places.v[i].node;)
+        for (n = 1; i + n < j->places.n && fq_same_places(&j->places.v[i], &j->places.v[i + n]);)
             n++;
         sl_jw_object(w, NULL);
         sl_jw_str(w, "name", fq_str(q, j->places.v[i].node));
         sl_jw_int(w, "pods", n);
+        if (j->n_kinds)
+            sl_jw_int(w, "slot", j->places.v[i].kind);
         sl_jw_end(w);
     }
     sl_jw_end(w);
@@ -147,7 +155,8 @@ static void put_status(const struct sl_fluxqueue *q, const struct fq_job *j, str
 /* What its object asks for now. */
 static const char *wanted_jobspec(const struct sl_fluxqueue *q, const struct fq_job *j) {
     struct sl_rec *o = fq_job_object(q, j);
-    if (!o || j->held || j->rec.owner != sl_rec_uid(o->uid))
+    if (!o || j->held || !fq_job_follows(j, o) ||
+        (o->kind == FQ_GROUP && !fq_group_of(o)->complete))
         return NULL;
     const char *now = o->kind == FQ_POD ? fq_pod_of(o)->jobspec : fq_obj_of(o)->jobspec;
     return now && strcmp(now, j->jobspec) != 0 ? now : NULL;
@@ -160,9 +169,10 @@ bool fq_job_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
     if (!q->leads)
         return false;
     if (r->deleting && !j->held) {
-        if (r->finalizer)
-            sl_rec_build_finalizer(r, false, w);
-        return r->finalizer;
+        if (!r->finalizer || !fq_ids_covers(q, j->jobid))
+            return false;
+        sl_rec_build_finalizer(r, false, w);
+        return true;
     }
     /* The status first: admission refuses another jobspec while that says that it runs. */
     if (j->version != j->written) {

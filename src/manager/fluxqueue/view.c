@@ -65,7 +65,8 @@ static void view_node(struct viewing *w, const struct fq_node *n) {
     }
     for (uint32_t i = 0; i < n->pools.n; i++) {
         const struct fq_pool *p = &n->pools.v[i];
-        if (p->allocatable > 0 || p->foreign > 0)
+        bool idle = fq_port_is(fq_str(w->q, p->resource)) && p->allocatable == 0;
+        if (!idle && (p->allocatable > 0 || p->foreign > 0))
             *sl_vec_push(&v->uses) =
                 (struct sl_fluxqueue_use){.resource = fq_str(w->q, p->resource),
                                           .total = p->allocatable,
@@ -163,6 +164,17 @@ static void view_job(struct viewing *w, const struct fq_job *j) {
     *sl_vec_push(&v->jobs) = x;
 }
 
+/* A plain pod is no job that could be shown, but has its part of a node. */
+static void view_plain(struct viewing *w) {
+    uint32_t at = 0;
+    for (struct sl_rec *r; w->q->match && (r = sl_inf_each(w->q->inf, FQ_POD, &at));) {
+        struct sl_grant g = {0};
+        if (fq_pod_of(r)->held && sl_match_grant(w->q->match, FQ_PLAIN_ID + r->id, &g) >= 0)
+            view_grant(w, &g);
+        sl_grant_done(&g);
+    }
+}
+
 /* ---- all ---- */
 
 void sl_fluxqueue_view_init(const struct sl_fluxqueue *q, struct sl_fluxqueue_view *ret) {
@@ -181,6 +193,7 @@ void sl_fluxqueue_view_init(const struct sl_fluxqueue *q, struct sl_fluxqueue_vi
     for (uint32_t i = 0; i < n_jobs; i++)
         if (fq_job_of(jobs[i])->held)
             view_job(&w, fq_job_of(jobs[i]));
+    view_plain(&w);
     sl_freep(&w.node_of);
     sl_freep(&w.place_of);
     sl_freep(&nodes);

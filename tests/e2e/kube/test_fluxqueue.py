@@ -211,6 +211,38 @@ def test_never(bed):
     bed.none_left()
 
 
+# ---- groups ----
+
+
+def test_group(bed):
+    """pods of a group wait for each other, start together as one job, and those with a host port on different nodes"""
+
+    def member(name, cpu):
+        body = pod(name, cpu=cpu, group_size=2)
+        body["metadata"]["labels"] = {"fluxqueue/group-name": "pair"}
+        body["spec"]["containers"][0]["ports"] = [{"containerPort": 8080, "hostPort": 8080}]
+        return body
+
+    def nodes():
+        return [bed.api.get(f"{PODS}/pair-{i}")["spec"].get("nodeName") for i in range(2)]
+
+    bed.api.request("POST", PODS, member("pair-0", "1"))
+    until(lambda: bed.job("pair-group").get("status", {}).get("reason") == "WaitingForMembers", PATIENCE, "a FluxJob")
+    assert not bed.api.get(f"{PODS}/pair-0")["spec"].get("nodeName")
+    bed.api.request("POST", PODS, member("pair-1", "500m"))
+    bed.await_state("pair-group", "Running")
+    until(lambda: all(nodes()), PATIENCE, "both to be bound")
+    assert len(set(nodes())) == 2 and sorted(nodes()) == sorted(bed.nodes("pair-group")), nodes()
+    assert not bed.job("pair-0-pod")
+    bed.gone(PODS, "pair-0")
+    bed.gone(PODS, "pair-1")
+    bed.none_left()
+    show(bed.api, "apply", "-f", EXAMPLES / "group.yaml")
+    bed.await_state("gang-group", "Completed")
+    show(bed.api, "delete", "-f", EXAMPLES / "group.yaml")
+    bed.none_left()
+
+
 # ---- sets ----
 
 

@@ -336,6 +336,66 @@ static void warnings(void **state) {
     }
 }
 
+/* ---- groups ---- */
+
+#define GROUPED "'fluxqueue/group-name':'g'"
+#define WRONG_SIZE "must be the number of pods in the group, from 1 to 100000"
+#define NO_SIZE                                                                                    \
+    "metadata.annotations[fluxqueue/group-size]: Required value: the number of pods in the "       \
+    "group, "                                                                                      \
+    "which start together"
+
+/* What a pod says of its group is checked where it is intercepted, by any of the labels. */
+static void groups(void **state) {
+    static const struct {
+        enum where where;
+        const char *object, *want;
+    } cases[] = {
+        {ANYWHERE, POD(MANAGED "," GROUPED, NOTE("fluxqueue/group-size", "2"), ""), ""},
+        {ANYWHERE, POD(MANAGED "," GROUPED ",'fluxqueue/group-size':'2'", "", ""), ""},
+        {ANYWHERE, POD(MANAGED "," GROUPED ",'fluence.group-size':'100000'", "", ""), ""},
+        {ANYWHERE, POD(MANAGED "," GROUPED, NOTE(Q "pod-group-total-count", "3"), ""), ""},
+        {ANYWHERE, POD(MANAGED "," GROUPED, "", ""), NO_SIZE},
+        {IN_CHOSEN_NS, POD(GROUPED, "", ""), NO_SIZE},
+        {IN_CHOSEN_NS, POD("'scheduling.x-k8s.io/pod-group':'g'", "", ""), NO_SIZE},
+        {IN_CHOSEN_NS, POD("'" Q "pod-group-name':'g'", "", ""), NO_SIZE},
+        {IN_CHOSEN_NS, POD(GROUPED, NOTE("fluxqueue/group-size", "0"), ""),
+         "metadata.annotations[fluxqueue/group-size]: Invalid value: \"0\": " WRONG_SIZE},
+        {IN_CHOSEN_NS, POD(GROUPED, NOTE("fluxqueue/group-size", ""), ""),
+         "metadata.annotations[fluxqueue/group-size]: Invalid value: \"\": " WRONG_SIZE},
+        {IN_CHOSEN_NS, POD(GROUPED, NOTE("fluxqueue/group-size", "-1"), ""),
+         "metadata.annotations[fluxqueue/group-size]: Invalid value: \"-1\": " WRONG_SIZE},
+        {IN_CHOSEN_NS, POD(GROUPED ",'fluence.group-size':'100001'", "", ""),
+         "metadata.labels[fluence.group-size]: Invalid value: \"100001\": " WRONG_SIZE},
+        {IN_CHOSEN_NS, POD(GROUPED ",'fluence.group-size':'4294967298'", "", ""),
+         "metadata.labels[fluence.group-size]: Invalid value: \"4294967298\": " WRONG_SIZE},
+        {IN_CHOSEN_NS, POD("'fluxqueue/group-name':'A_b'", NOTE("fluxqueue/group-size", "2"), ""),
+         "metadata.labels[fluxqueue/group-name]: Invalid value: \"A_b\": must be a name, such as "
+         "of an object"},
+        {IN_CHOSEN_NS, POD("'fluxqueue/group-name':''", NOTE("fluxqueue/group-size", "2"), ""),
+         "metadata.labels[fluxqueue/group-name]: Invalid value: \"\": must be a name, such as of "
+         "an object"},
+        /* Kueue's, somebody else's, and part of a Job */
+        {IN_CHOSEN_NS, POD("'" Q "queue-name':'q','" Q "pod-group-name':'g'", "", ""), ""},
+        {ANYWHERE, POD(GROUPED, "", ""), ""},
+        {ANYWHERE, POD(MANAGED "," GROUPED, OWNER("batch/v1", "Job"), ""), ""},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < SL_LEN(cases); i++) {
+        struct fixture f = base(cases[i].where);
+        struct sl_buf text = SL_BUF(1 << 16);
+        char *got = call(&f, sl_review_flux_pod_mutate, cases[i].object, NULL);
+        sl_field_errs_print(&f.call.errs, &text);
+        if (strcmp(sl_buf_str(&text), cases[i].want) != 0)
+            fail_msg("%s\ngot      %s\nexpected %s", cases[i].object, sl_buf_str(&text),
+                     cases[i].want);
+        sl_buf_done(&text);
+        free(got);
+        end(&f);
+    }
+}
+
 /* ---- updates ---- */
 
 static void updates_change_nothing(void **state) {
@@ -672,6 +732,7 @@ int main(void) {
         cmocka_unit_test(switched_off),
         cmocka_unit_test(kube_scheduler_binds),
         cmocka_unit_test(warnings),
+        cmocka_unit_test(groups),
         cmocka_unit_test(updates_change_nothing),
         cmocka_unit_test(updates_of_templates),
         cmocka_unit_test(subresources),

@@ -311,17 +311,20 @@ static void check_memory(struct rest *r) {
     };
     struct world *w = r->w;
     const struct sl_fluxqueue *q = world_leader(w);
-    uint32_t shapes = 0;
+    uint32_t shapes = 0, users = 0;
     for (uint32_t k = 0; k < FQ_MARKED; k++) {
-        uint32_t there = fakeapi_each(w->api, collections[k], NULL, NULL);
+        uint32_t there =
+            collections[k] ? fakeapi_each(w->api, collections[k], NULL, NULL) : 0; /* not read */
         if (q->inf->tables[k].n > there)
-            world_fail(w, "%u records of %s, %u objects", q->inf->tables[k].n, collections[k],
-                       there);
+            world_fail(w, "%u records of %s, %u objects", q->inf->tables[k].n,
+                       collections[k] ? collections[k] : "another kind", there);
     }
     for (uint32_t i = 0; i < q->usages.n; i++)
         shapes += q->usages.v[i] != NULL;
-    if (shapes > q->inf->tables[FQ_POD].n)
-        world_fail(w, "%u shapes of %u pods", shapes, q->inf->tables[FQ_POD].n);
+    for (uint32_t k = FQ_DEPLOYMENT; k <= FQ_POD; k++)
+        users += q->inf->tables[k].n;
+    if (shapes > users)
+        world_fail(w, "%u shapes of %u pods and templates", shapes, users);
 }
 
 /* What the leader thinks, for whoever reads the history. */

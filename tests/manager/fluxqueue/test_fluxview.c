@@ -172,6 +172,25 @@ static void test_whole_nodes(void **state) {
     }
 }
 
+/* A pod without a FluxJob takes its part of the node, too. */
+static void test_plain(void **state) {
+    struct world *w = *state;
+    struct sl_fluxqueue_view v = {0};
+    node(w, "n0", "2");
+    plain(w, "a", "1", "");
+    run(w, SL_SEC);
+    start(w, 1, true);
+    run(w, SL_SEC);
+    for (uint32_t i = 0; i < 2; i++) {
+        sl_fluxqueue_view_init(w->q[i], &v);
+        assert_int_equal(v.jobs.n, 0);
+        assert_use(&v, "n0", "cpu", 2000, 1000, 0);
+        assert_use(&v, "n0", "pods", 10, 1, 0);
+        sl_fluxqueue_view_done(&v);
+        memset(&v, 0, sizeof v);
+    }
+}
+
 static void test_states_of_nodes(void **state) {
     struct world *w = *state;
     struct sl_fluxqueue_view v = {0};
@@ -222,8 +241,8 @@ int main(void) {
     sl_log_set(SL_LOG_ERROR);
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(test_taken),       TEST(test_standby),         TEST(test_given_back),
-        TEST(test_whole_nodes), TEST(test_states_of_nodes), TEST(test_nothing),
+        TEST(test_taken), TEST(test_standby),         TEST(test_given_back), TEST(test_whole_nodes),
+        TEST(test_plain), TEST(test_states_of_nodes), TEST(test_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

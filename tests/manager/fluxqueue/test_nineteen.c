@@ -2,7 +2,8 @@
 /*
  * The nineteen failures of fluxqueue as its users met them, and the list of what its authors still
  * wanted (T1 to T14), each as a test over the in-memory API that fails where it comes back. What
- * admission does about 13 and 14 is in tests/manager/admission/test_flux_review.c.
+ * admission does about 13 and 14 is in tests/manager/admission/test_flux_review.c; T13, groups of
+ * pods, is in test_groups.c.
  */
 #include "fqtest.h"
 
