@@ -3,8 +3,7 @@
 # what is missing before anything else. The folders:
 #   build           gcc, release: the program is build/sluice
 #   build-asan      gcc, address and undefined-behaviour sanitisers
-#   build-clang     clang, release
-#   build-o0        gcc, no optimisation: only to compare digests
+#   build-clang     clang, no optimisation: its warnings, and decisions to compare
 #   build-fuzz      clang with libFuzzer
 #   build-uninit    gcc, automatic variables left as they are, for valgrind
 #   build-coverage  gcc with line counts
@@ -34,12 +33,13 @@ kube:
 	@tests/e2e/kube/build >/dev/null || [ $$? -eq 77 ]
 
 # What needs no build comes first: if it fails, nothing is compiled. Tests that wait run beside the other builds.
-# Everything runs sanitised. Of the rest, clang's build is for its warnings, its digests and MemorySanitizer, and the
-# release, the program that is shipped, for what says something else there (see tests/meson.build).
+# Everything runs sanitised. Of the rest, clang's build is for its warnings, its digests without optimisation and
+# MemorySanitizer, and the release, the program that is shipped, for what says something else there (see
+# tests/meson.build).
 check: setup
 	@tools/run-tests tools/lint make:kube SL_SEEDS=$(SEEDS) beside:build:waits \
-		SL_SEEDS=$(SLOW_SEEDS) build-asan build-o0:digest objects:build-clang build-clang:digest,layers \
-		SL_SEEDS=$(SEEDS) build:-waits,unit,kubelet,fuzz
+		SL_SEEDS=$(SLOW_SEEDS) build-asan objects:build-clang build-clang:digest,layers \
+		SL_SEEDS=$(SEEDS) build:-waits,unit,kubelet,fuzz,cli
 
 fuzz: setup build-fuzz/build.ninja
 	@ninja -C build-fuzz --quiet >&2
@@ -129,7 +129,7 @@ setup-lint:
 
 build-asan/build.ninja: OPTIONS = -Db_sanitize=address,undefined -Doptimization=1
 build-clang/build.ninja: COMPILER = clang
-build-o0/build.ninja: OPTIONS = -Doptimization=0
+build-clang/build.ninja: OPTIONS = -Doptimization=0
 build-fuzz/build.ninja: COMPILER = clang
 build-fuzz/build.ninja: OPTIONS = -Dfuzzing=true -Db_sanitize=address,undefined -Db_lundef=false
 build-uninit/build.ninja: OPTIONS = -Duninit=true -Doptimization=1

@@ -11,7 +11,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -66,6 +68,23 @@ static void stop(void) {
 
 #define ADDRESSES 250u /* of the loopback interface */
 
+/* A signal, such as libFuzzer's timer, interrupts the call but not what it began. */
+static bool is_connected(int fd, const struct sockaddr_in *to) {
+    struct pollfd p = {.fd = fd, .events = POLLOUT};
+    int error = 0, n;
+
+    if (connect(fd, (const struct sockaddr *)to, sizeof *to) == 0)
+        return true;
+    if (errno != EINTR)
+        return false;
+    while ((n = poll(&p, 1, -1)) < 0 && errno == EINTR)
+        ;
+    sl_assert(n == 1 &&
+              getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &(socklen_t){sizeof error}) == 0);
+    errno = error;
+    return error == 0;
+}
+
 /* Ends by a reset, and comes from one of many addresses: thousands of connections that linger, here
  * or where the server closes first, would use up the ports of one. */
 static int dial(void) {
@@ -81,7 +100,10 @@ static int dial(void) {
 
     sl_assert(fd >= 0 && setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof on) == 0);
     sl_assert(bind(fd, (const struct sockaddr *)&from, sizeof from) == 0);
-    sl_assert(connect(fd, (const struct sockaddr *)&to, sizeof to) == 0);
+    if (!is_connected(fd, &to)) {
+        perror("connect");
+        abort();
+    }
     sl_assert(setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once) == 0);
     sl_assert(fcntl(fd, F_SETFL, O_NONBLOCK) == 0);
     return fd;

@@ -30,50 +30,50 @@ static const char *job_rule(yyjson_val *old, yyjson_val *now) {
     return "spec.template: Invalid value: field is immutable";
 }
 
-/* Is every member of one list also in the other? They may be long, and mostly have one order: each
- * search goes on where the last one ended. */
-static bool contains(yyjson_val *list, yyjson_val *part) {
-    yyjson_arr_iter at = yyjson_arr_iter_with(list);
-    const size_t n_list = yyjson_arr_size(list);
+/* Is every member of one list also in the other, by the fields that identify it? Both may be
+ * long. */
+static bool contains(yyjson_val *list, yyjson_val *part, const char *const *keys, uint32_t n_keys) {
+    struct sl_json_seek in;
+    bool all = true;
     size_t i, n;
     yyjson_val *v;
 
-    yyjson_arr_foreach (part, i, n, v) {
-        bool found = false;
-        for (size_t k = 0; k < n_list && !found; k++) {
-            if (!yyjson_arr_iter_has_next(&at))
-                at = yyjson_arr_iter_with(list);
-            found = yyjson_equals(v, yyjson_arr_iter_next(&at));
-        }
-        if (!found)
-            return false;
-    }
-    return true;
+    sl_json_seek_items(&in, list, keys, n_keys);
+    yyjson_arr_foreach (part, i, n, v)
+        all = all && sl_json_seek_item(&in, v);
+    sl_json_seek_done(&in);
+    return all;
 }
 
 static const char *gates_rule(yyjson_val *was, yyjson_val *is, bool gated) {
+    static const char *const keys[] = {"name"};
+
     (void)gated;
-    return contains(was, is)
+    return contains(was, is, keys, SL_LEN(keys))
                ? NULL
                : "spec.schedulingGates: Forbidden: only deletion is allowed, but found "
                  "new scheduling gate";
 }
 
 static const char *tolerations_rule(yyjson_val *was, yyjson_val *is, bool gated) {
+    static const char *const keys[] = {"key", "operator", "value", "effect"};
+
     (void)gated;
-    return contains(is, was)
+    return contains(is, was, keys, SL_LEN(keys))
                ? NULL
                : "spec.tolerations: Forbidden: existing toleration can not be modified "
                  "except its tolerationSeconds";
 }
 
 static const char *selector_rule(yyjson_val *was, yyjson_val *is, bool gated) {
+    struct sl_json_fields in = sl_json_fields_of(is);
     size_t i, n;
     yyjson_val *k, *v;
     bool kept = gated;
 
     sl_obj_foreach (was, i, n, k, v)
-        kept &= !differ(v, yyjson_obj_get(is, yyjson_get_str(k)));
+        kept &= !differ(v, sl_json_field(&in, sl_json_view(k)));
+    sl_json_fields_done(&in);
     return kept ? NULL
                 : "spec.nodeSelector: Invalid value: only additions to spec.nodeSelector are "
                   "allowed, and only while the pod is gated";

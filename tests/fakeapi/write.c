@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/collection/wordset.h"
 #include "core/base/stamp.h"
 #include "fakeapi_int.h"
 #include "lib/json/json.h"
@@ -237,19 +238,17 @@ static bool spec_differs(yyjson_val *x, yyjson_val *y) {
 
 /* May only shrink on an object that is being deleted. */
 static bool new_finalizer(yyjson_val *was, yyjson_val *now) {
-    size_t i, n, j, k;
-    yyjson_val *f, *g;
+    struct sl_wordset known = {0};
+    bool added = false;
+    size_t i, n;
+    yyjson_val *f;
 
-    yyjson_arr_foreach (yyjson_obj_get(fa_meta_of(now), "finalizers"), i, n, f) {
-        bool known = false;
-        yyjson_arr_foreach (yyjson_obj_get(fa_meta_of(was), "finalizers"), j, k, g) {
-            if ((known = yyjson_equals(f, g)))
-                break;
-        }
-        if (!known)
-            return true;
-    }
-    return false;
+    yyjson_arr_foreach (yyjson_obj_get(fa_meta_of(was), "finalizers"), i, n, f)
+        (void)sl_wordset_add(&known, sl_json_text(f));
+    yyjson_arr_foreach (yyjson_obj_get(fa_meta_of(now), "finalizers"), i, n, f)
+        added |= !sl_wordset_has(&known, sl_json_text(f));
+    sl_wordset_done(&known);
+    return added;
 }
 
 static bool has_finalizers(yyjson_val *o) {
