@@ -280,6 +280,16 @@ static void create_pod(struct world *w) {
         !bare && other ? ",{'name':'example.com/wait'}" : "", bare ? "" : "]");
 }
 
+/* One that names the scheduler, and nothing else of it. */
+static void create_plain(struct world *w) {
+    struct wish x = {0};
+    uint32_t n = w->next_name++;
+    draw_spec(w, &x);
+    world_tell(w, "q%u is created: %s", n, x.spec);
+    (void)world_send(w, SL_POST, PODS, "{'metadata':{'name':'q%u'},'spec':{%s,'priority':%u}}", n,
+                     x.spec, world_odds(w, 5) ? world_below(w, 100) : 0);
+}
+
 static void create_job(struct world *w) {
     struct wish x = draw(w, false);
     uint32_t n = w->next_name++, parallelism = 1 + world_below(w, 4),
@@ -404,6 +414,14 @@ static void scale_or_roll(struct world *w) {
         return;
     }
     world_tell(w, "%s gets another template", path);
+    if (w->wide && world_odds(w, 2)) {
+        static const char *const cpus[] = {"500m", "1", "2", "3"};
+        (void)world_send(w, SL_PATCH, path,
+                         "{'spec':{'template':{'spec':{'containers':[{'name':'main','image':"
+                         "'busybox','resources':{'requests':{'cpu':'%s','memory':'%uMi'}}}]}}}}",
+                         cpus[world_below(w, SL_LEN(cpus))], 64u << world_below(w, 5));
+        return;
+    }
     (void)world_send(w, SL_PATCH, path,
                      "{'spec':{'template':{'metadata':{'labels':{'version':'v%u'}}}}}",
                      world_below(w, 1000));
@@ -444,7 +462,11 @@ static uint32_t live_objects(struct world *w) {
 static void create(struct world *w) {
     static void (*const kinds[])(struct world *) = {create_pod, create_pod, create_job, create_job,
                                                     create_job, create_set, create_set};
-    if (live_objects(w) < MAX_LIVE + 8)
+    if (live_objects(w) >= MAX_LIVE + 8)
+        return;
+    if (w->wide && world_odds(w, 6))
+        create_plain(w);
+    else
         kinds[world_below(w, SL_LEN(kinds))](w);
 }
 

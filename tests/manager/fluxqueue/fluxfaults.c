@@ -5,10 +5,10 @@
  * replicas, while nodes come, change and go, users create, scale, roll and delete what is queued,
  * some of it impossible or malformed, and pods of others take what they like (fluxworld.h).
  *
- * After every change: fluxwatch.c. Then the faults end, nothing ends any more, and the state is
- * compared with what the objects say (fluxrest.c) and with one that starts from nothing but the
- * API. Then pods run as long as was said, and no start is later than promised. At last everything
- * is deleted, and nothing is left.
+ * After every change: fluxwatch.c, and fluxusage.c when all of it is known. Then the faults end,
+ * nothing ends any more, and the state is compared with what the objects say (fluxrest.c) and with
+ * one that starts from nothing but the API. Then pods run as long as was said, and no start is
+ * later than promised. At last everything is deleted, and nothing is left.
  */
 #include "fluxworld.h"
 
@@ -23,7 +23,8 @@
 
 struct sums {
     uint64_t passed, failed, struck[FAKEAPI_FAULTS];
-    uint64_t binds, starts, late, unknown, promises, moved, reused, fits, waits, rebuilt;
+    uint64_t binds, starts, late, unknown, promises, moved, reused, fits, waits, rebuilt, usages,
+        delays;
 };
 
 static void storm(struct world *w) {
@@ -122,6 +123,8 @@ static void run_one(struct sums *sum, uint64_t seed, bool verbose) {
     sum->fits += w->fits;
     sum->waits += w->waits;
     sum->rebuilt += w->rebuilt;
+    sum->usages += w->usages;
+    sum->delays += w->delays;
     sum->passed += !w->failed;
     if (w->failed && sum->failed++ < 40)
         (void)printf("seed %llu: %s\n", (unsigned long long)seed, w->why);
@@ -140,13 +143,14 @@ static void check(struct sums *sum, bool wrong, const char *what) {
 static void check_sums(struct sums *sum, uint64_t seeds) {
     (void)printf("%llu bindings, %llu Jobs started, %llu by late writes, %llu on nodes that had "
                  "changed unknown, %llu in places from before a change; %llu promised starts were "
-                 "kept; %llu job ids were used again; at rest %llu waited; rebuilt %llu times; "
-                 "faults:",
+                 "kept, %llu delays told; %llu job ids were used again; at rest %llu waited; "
+                 "rebuilt %llu times; usage compared %llu times; faults:",
                  (unsigned long long)sum->binds, (unsigned long long)sum->starts,
                  (unsigned long long)sum->late, (unsigned long long)sum->unknown,
                  (unsigned long long)sum->moved, (unsigned long long)sum->promises,
-                 (unsigned long long)sum->reused, (unsigned long long)sum->waits,
-                 (unsigned long long)sum->rebuilt);
+                 (unsigned long long)sum->delays, (unsigned long long)sum->reused,
+                 (unsigned long long)sum->waits, (unsigned long long)sum->rebuilt,
+                 (unsigned long long)sum->usages);
     for (uint32_t i = 0; i < FAKEAPI_FAULTS; i++)
         (void)printf(" %s %llu", fakeapi_fault_names[i], (unsigned long long)sum->struck[i]);
     (void)putchar('\n');
@@ -155,7 +159,8 @@ static void check_sums(struct sums *sum, uint64_t seeds) {
     for (uint32_t i = 0; i < FAKEAPI_FAULTS; i++)
         check(sum, !sum->struck[i], "a kind of fault never struck");
     check(sum, sum->late > 1 + sum->binds / LATE_ONE_IN, "late writes were too many");
-    check(sum, !sum->promises || !sum->waits || !sum->rebuilt || sum->binds < 10 * seeds,
+    check(sum,
+          !sum->promises || !sum->waits || !sum->rebuilt || !sum->usages || sum->binds < 10 * seeds,
           "the histories were about nothing");
 }
 

@@ -22,6 +22,7 @@ struct item { /* a FluxJob */
     int64_t priority, jobid, wanted;
     sl_time submitted, begin;
     bool plain; /* its pods may stand anywhere */
+    bool alone; /* a pod without a FluxJob */
     bool whole; /* and nobody else on its nodes */
     uint32_t bound[MAX_NODES], waiting;
 };
@@ -83,15 +84,6 @@ static bool is_plain(yyjson_val *o) {
     return true;
 }
 
-static bool has_other_gates(yyjson_val *pod) {
-    size_t i, n;
-    yyjson_val *g;
-    yyjson_arr_foreach (sl_json_at(pod, "spec.schedulingGates"), i, n, g)
-        if (strcmp(sl_json_str(g, "name"), "fluxqueue") != 0)
-            return true;
-    return false;
-}
-
 static void read_flux(struct rest *r, const char *path) {
     struct world *w = r->w;
     yyjson_val *f = fakeapi_get(w->api, path), *o = view_object(w, f);
@@ -116,6 +108,28 @@ static void read_flux(struct rest *r, const char *path) {
     (void)snprintf(x->uid, sizeof x->uid, "%s", sl_json_str(o, "metadata.uid"));
 }
 
+/* A pod without a FluxJob that waits. What the condition says of others than the queue does not
+ * stand in it. */
+static void read_plain(struct rest *r, const char *path, yyjson_val *pod) {
+    yyjson_val *c = sl_json_find(sl_json_at(pod, "status.conditions"), "type", "PodScheduled");
+    if (!view_plain(pod) || sl_json_at(pod, "metadata.deletionTimestamp") || r->n == MAX_ITEMS)
+        return;
+    struct item *x = &r->items[r->n++];
+    *x = (struct item){.plain = true, .alone = true, .wanted = 1};
+    (void)snprintf(x->path, sizeof x->path, "%s", path);
+    (void)snprintf(x->name, sizeof x->name, "%s", sl_json_str(pod, "metadata.name"));
+    x->need = view_requests(sl_json_at(pod, "spec"));
+    x->priority = sl_json_int(pod, "spec.priority", 0);
+    x->submitted = sl_json_time(pod, "metadata.creationTimestamp") / SL_SEC;
+    bool queued = strncmp(sl_json_str(c, "message"), "Waits in the queue", 18) == 0;
+    (void)snprintf(x->state, sizeof x->state, "%s", queued ? "Waiting" : "Rejected");
+}
+
+static yyjson_val *object_of(struct world *w, const struct item *x) {
+    yyjson_val *o = fakeapi_get(w->api, x->path);
+    return x->alone || !o ? o : view_object(w, o);
+}
+
 static void read_pod(struct rest *r, const char *path) {
     struct world *w = r->w;
     yyjson_val *pod = fakeapi_get(w->api, path);
@@ -126,20 +140,16 @@ static void read_pod(struct rest *r, const char *path) {
         return;
     if (n < MAX_NODES)
         use(r, n, &need, 1);
+    else
+        read_plain(r, path, pod);
     view_flux_of(w, pod, name);
     struct item *x = *name ? item_of(r, name) : NULL;
     if (!x)
         return;
     if (n < MAX_NODES)
         x->bound[n]++;
-    else if (!*sl_json_str(pod, "spec.nodeName") && !has_other_gates(pod))
+    else if (!*sl_json_str(pod, "spec.nodeName") && !view_other_gates(pod))
         x->waiting += !sl_json_at(pod, "metadata.deletionTimestamp");
-}
-
-static bool stepped(const struct world *w) {
-    struct fakeapi_stats stats;
-    fakeapi_stats(w->api, &stats);
-    return stats.struck[CLOCK_STEP] > 0;
 }
 
 /* ---- checks of one ---- */
@@ -176,8 +186,7 @@ static int64_t room_for(struct rest *r, const struct item *x, bool empty) {
     struct world *w = r->w;
     int64_t sum = 0;
     for (uint32_t n = 0; n < MAX_NODES; n++) {
-        yyjson_val *f = fakeapi_get(w->api, x->path), *o = f ? view_object(w, f) : NULL,
-                   *node = node_at(w, n);
+        yyjson_val *o = object_of(w, x), *node = node_at(w, n);
         if (!o || !node || !view_admits(node, view_pod_spec(o)))
             continue;
         struct amounts has = empty ? view_allocatable(node) : r->free[n];
@@ -211,7 +220,7 @@ static void check_running(struct rest *r, const struct item *x) {
         world_fail(w, "%s has %lld places for %lld pods, and does not grow (%s)", x->name,
                    (long long)places, (long long)x->wanted, x->reason);
     else if (strcmp(x->reason, "Growing") == 0 && x->plain && !r->reserved && x->waiting &&
-             !stepped(w) && room_for(r, x, false) > 0)
+             room_for(r, x, false) > 0)
         world_fail(w, "%s does not grow, and there is room", x->name);
 }
 
@@ -223,6 +232,11 @@ static void check_item(struct rest *r, const struct item *x) {
     struct world *w = r->w;
     uint32_t leads = world_leader(w) == w->replicas[0].q ? 0 : 1;
     bool pending = strcmp(x->state, "Pending") == 0;
+    if (x->alone) {
+        if (strcmp(x->state, "Rejected") == 0 && room_for(r, x, false) > 0)
+            world_fail(w, "%s is told that it cannot run, and it could", x->name);
+        return;
+    }
     if (strcmp(x->state, "Running") == 0)
         check_running(r, x);
     else if (bound_of(x) > 0)
@@ -355,6 +369,15 @@ static void tell_records(struct world *w) {
         }
 }
 
+/* A leader that is gone may have taken its events with it. */
+static void check_delays(struct world *w) {
+    for (uint32_t i = 0; i < w->fluxes.n; i++) {
+        const struct flux *f = &w->fluxes.v[i];
+        if (!f->gone && f->delayed >= w->leads_since && f->told < f->delayed - SL_MINUTE)
+            world_fail(w, "%s is delayed, and no event says so", f->name);
+    }
+}
+
 void rest_check(struct world *w) {
     struct rest *r = sl_alloc0(1, sizeof *r);
     struct paths *p = paths_of(w, FLUXJOBS);
@@ -374,13 +397,13 @@ void rest_check(struct world *w) {
             use_places(r, &r->items[i]);
     for (uint32_t i = 0; i < r->n && !w->failed; i++)
         check_item(r, &r->items[i]);
-    if (!stepped(w)) /* those that run may have begun in the future */
-        check_queue(r);
+    check_queue(r);
     check_objects(r, PODS, "pod");
     check_objects(r, JOBS, "job");
     check_objects(r, APPS "deployments", "deployment");
     check_objects(r, APPS "replicasets", "replicaset");
     check_objects(r, APPS "statefulsets", "statefulset");
+    check_delays(w);
     if (!w->failed)
         check_memory(r);
     if (w->failed && w->verbose)

@@ -11,9 +11,22 @@ bool view_ours(yyjson_val *pod) {
     return strcmp(sl_json_str(pod, "spec.schedulerName"), "FluxionScheduler") == 0;
 }
 
+bool view_plain(yyjson_val *pod) {
+    return fakeapi_number(sl_json_str(pod, "metadata.name"), "q", &(uint32_t){0}, NULL);
+}
+
 uint32_t view_node(const char *name) {
     uint32_t n;
     return fakeapi_number(name, "n", &n, NULL) && n < MAX_NODES ? n : MAX_NODES;
+}
+
+bool view_other_gates(yyjson_val *pod) {
+    size_t i, n;
+    yyjson_val *g;
+    yyjson_arr_foreach (sl_json_at(pod, "spec.schedulingGates"), i, n, g)
+        if (strcmp(sl_json_str(g, "name"), "fluxqueue") != 0)
+            return true;
+    return false;
 }
 
 /* ---- amounts ---- */
@@ -133,7 +146,7 @@ void view_flux_of(struct world *w, yyjson_val *pod, char out[96]) {
     yyjson_val *ref = controller_of(pod), *owner = ref ? owner_of(w, ref) : NULL,
                *above = owner ? controller_of(owner) : NULL;
     *out = '\0';
-    if (!view_ours(pod) || (ref && !owner) || (above && !owner_of(w, above)))
+    if (!view_ours(pod) || view_plain(pod) || (ref && !owner) || (above && !owner_of(w, above)))
         return;
     ref = above ? above : ref;
     (void)snprintf(out, 96, "%s-%s", sl_json_str(ref ? ref : sl_json_get(pod, "metadata"), "name"),

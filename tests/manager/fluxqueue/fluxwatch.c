@@ -6,7 +6,8 @@
  *     there than listed, and the node lets it in. All pods there have room.
  *   - A Job is started only while its FluxJob runs, with a place for each of its pods.
  *   - A job id is of one FluxJob. Pods stay on their nodes.
- *   - A start that was promised comes no later, unless something broke the promise.
+ *   - A start that was promised comes no later, unless something broke the promise; and in no case
+ *     without an event.
  */
 #include "fluxworld.h"
 
@@ -110,17 +111,18 @@ static void take_census(struct census *s) {
     }
 }
 
-static void check_room(struct world *w, const struct fakeapi_change *c, const struct flux *f,
-                       uint32_t n) {
+/* Returns how many pods of the FluxJob, "" if it has none, are there. */
+static uint32_t check_room(struct world *w, const struct fakeapi_change *c, const char *flux,
+                           uint32_t n, sl_time knowing) {
     const char *node = sl_json_str(c->now, "spec.nodeName");
     char path[64];
     (void)snprintf(path, sizeof path, NODES "/%s", node);
     yyjson_val *at = fakeapi_get(w->api, path);
     struct amounts has = view_allocatable(at), need = view_requests(sl_json_at(c->now, "spec"));
-    struct census s = {.w = w, .node = node, .knowing = f->last[n]};
-    (void)snprintf(s.flux, sizeof s.flux, "%s", f->name);
+    struct census s = {.w = w, .node = node, .knowing = knowing};
+    (void)snprintf(s.flux, sizeof s.flux, "%s", flux);
     take_census(&s);
-    if (w->machines[n].shrunk >= f->last[n] || !at) {
+    if (w->machines[n].shrunk >= knowing || !at) {
         w->unknown++;
     } else {
         for (uint32_t r = 0; r < RESOURCES; r++)
@@ -129,13 +131,11 @@ static void check_room(struct world *w, const struct fakeapi_change *c, const st
                            node, (long long)s.sum.n[r], r, (long long)has.n[r]);
         w->unknown += s.left_out > 0;
     }
-    if (s.own > f->listed[n])
-        world_fail(w, "%s bound to %s: %u pods of %s are there, %u are listed", c->key, node, s.own,
-                   f->name, f->listed[n]);
-    if (w->machines[n].changed >= f->first[n])
+    if (w->machines[n].changed >= knowing)
         w->moved++;
     else if (!view_admits(at, sl_json_at(c->now, "spec")))
         world_fail(w, "%s bound to %s, which does not let it in", c->key, node);
+    return s.own;
 }
 
 static void pod_bound(struct world *w, const struct fakeapi_change *c) {
@@ -156,17 +156,26 @@ static void pod_bound(struct world *w, const struct fakeapi_change *c) {
     view_flux_of(w, c->now, name);
     struct flux *f = view_flux(w, name);
     world_tell(w, "pod %s is bound to %s", c->key, sl_json_str(c->now, "spec.nodeName"));
-    if (!*name)
+    sl_time knowing = decided_knowing(w, c);
+    uint32_t own = 0;
+    if (view_plain(c->now) && n < MAX_NODES)
+        (void)check_room(w, c, "", n, knowing);
+    else if (!*name)
         w->unknown++; /* its controller has just been deleted */
     else if (n == MAX_NODES || !f)
         world_fail(w, "%s bound to %s, FluxJob \"%s\" %s", c->key,
                    sl_json_str(c->now, "spec.nodeName"), name, f ? "exists" : "does not exist");
     else if (f->late)
         w->late++;
+    else if (!f->listed[n] && w->machines[n].changed >= c->sent)
+        w->unknown++; /* the node went when the binding was on its way */
     else if (!f->listed[n])
         world_fail(w, "%s bound to n%u, which %s does not list", c->key, n, name);
     else
-        check_room(w, c, f, n);
+        own = check_room(w, c, f->name, n, knowing);
+    if (own && own > f->listed[n])
+        world_fail(w, "%s bound to n%u: %u pods of %s are there, %u are listed", c->key, n, own,
+                   f->name, f->listed[n]);
 }
 
 static void pod_changed(struct world *w, const struct fakeapi_change *c) {
@@ -225,17 +234,61 @@ static void check_jobid(struct world *w, const struct fakeapi_change *c, struct 
         const struct flux *o = &w->fluxes.v[i];
         if (o == f || o->jobid != id)
             continue;
-        if (!o->gone && !o->late)
+        if (!o->late)
             world_fail(w, "%s has the job id %lld of %s", f->name, (long long)id, o->name);
         w->reused++;
     }
     f->jobid = id;
 }
 
+/* It was shown a start, and now a later one, or none, or it starts later: an event has to say so
+ * (fluxrest.c). */
+static void note_delay(struct world *w, const struct fakeapi_change *c, struct flux *f,
+                       sl_time is) {
+    const char *state = sl_json_str(c->now, "status.state");
+    bool waits = strcmp(state, "Waiting") == 0 || strcmp(state, "Reserved") == 0,
+         starts = strcmp(state, "Running") == 0;
+    if (f->estimate && c->client < REPLICAS && !is_late(w, c) &&
+        ((waits && (!is || is > f->estimate)) ||
+         (starts && sl_json_time(c->now, "status.startedAt") > f->estimate)))
+        f->delayed = fakeapi_now(w->api);
+}
+
+struct overrun {
+    struct world *w;
+    char paths[64][200];
+    uint32_t n;
+};
+
+static void list_running(void *ctx, yyjson_val *o) {
+    struct overrun *x = ctx;
+    if (strcmp(sl_json_str(o, "status.state"), "Running") == 0 && x->n < SL_LEN(x->paths))
+        (void)snprintf(x->paths[x->n++], sizeof x->paths[0], FLUXJOBS "/%s",
+                       sl_json_str(o, "metadata.name"));
+}
+
+/* Is there one that runs for longer than it said? When it ends nobody knows, and so no promise that
+ * waits for it is one: a Job of the storm whose pods have failed may do so for long. */
+static bool overruns(struct world *w, sl_time wall) {
+    struct overrun x = {.w = w};
+    (void)fakeapi_each(w->api, FLUXJOBS, list_running, &x);
+    for (uint32_t i = 0; i < x.n; i++) {
+        yyjson_val *f = fakeapi_get(w->api, x.paths[i]), *o = f ? view_object(w, f) : NULL;
+        sl_time started = sl_json_time(f, "status.startedAt");
+        const char *said = o ? sl_json_annotation(o, "fluxqueue/duration") : "";
+        if (*said && started + (sl_span)strtoul(said, NULL, 10) * SL_SEC <= wall)
+            return true;
+    }
+    return false;
+}
+
 /* A head that was promised a time, and now gets a later one. */
 static void check_promise(struct world *w, const struct fakeapi_change *c, struct flux *f) {
     sl_time is = sl_json_time(c->now, "status.estimatedStart");
     bool first = sl_json_int(c->now, "status.queuePosition", 0) == 1;
+    note_delay(w, c, f, is);
+    if (w->punctual && c->client < REPLICAS && overruns(w, fakeapi_port(w->api, c->client)->wall))
+        w->broken = fakeapi_now(w->api);
     if (f->estimate && is > f->estimate && f->promised > w->broken && w->punctual && first)
         world_fail(w, "%s was to start %lld s earlier", f->name,
                    (long long)((is - f->estimate) / SL_SEC));
@@ -263,12 +316,7 @@ static void read_places(struct world *w, const struct fakeapi_change *c, struct 
             now[at] += (uint32_t)sl_json_int(x, "pods", 1);
     }
     for (uint32_t k = 0; k < MAX_NODES; k++) {
-        if (now[k] > f->listed[k]) {
-            f->last[k] = c->client < REPLICAS ? decided_knowing(w, c) : 0;
-            more = true;
-        }
-        if (now[k] && !f->listed[k])
-            f->first[k] = f->last[k];
+        more |= now[k] > f->listed[k];
         f->listed[k] = now[k];
     }
     if (more)
@@ -308,6 +356,14 @@ static void flux_changed(struct world *w, const struct fakeapi_change *c) {
                is_late(w, c) ? " (late)" : "");
 }
 
+static void event_seen(struct world *w, const struct fakeapi_change *c) {
+    struct flux *f = c->now ? view_flux(w, sl_json_str(c->now, "regarding.name")) : NULL;
+    if (f && strcmp(sl_json_str(c->now, "reason"), "StartDelayed") == 0) {
+        f->told = fakeapi_now(w->api);
+        w->delays++;
+    }
+}
+
 /* ---- all ---- */
 
 static void lease_changed(struct world *w, const struct fakeapi_change *c) {
@@ -327,7 +383,7 @@ void watch_change(void *ctx, const struct fakeapi_change *c) {
         void (*fn)(struct world *w, const struct fakeapi_change *c);
     } kinds[] = {
         {"leases", lease_changed}, {"nodes", node_changed},    {"pods", pod_changed},
-        {"jobs", job_changed},     {"fluxjobs", flux_changed},
+        {"jobs", job_changed},     {"fluxjobs", flux_changed}, {"events", event_seen},
     };
     struct world *w = ctx;
     w->writes += c->client < REPLICAS && strcmp(c->kind->plural, "leases") != 0 &&

@@ -97,6 +97,8 @@ static void note_known(struct world *w, uint32_t i) {
     sl_time now = fakeapi_now(w->api);
     if (fakeapi_streams(w->api, i) < FQ_MARKED || !sl_fluxqueue_ready(r->q))
         return;
+    if (world_leader(w) == r->q)
+        usage_check(w, r->q);
     r->known_last = now;
     if (!r->n_known || now >= r->known[(r->n_known - 1) % KNOWN] + 100 * SL_MSEC)
         r->known[r->n_known++ % KNOWN] = now;
@@ -113,6 +115,7 @@ static void turn(struct world *w) {
         note_known(w, i);
     }
     sl_cluster_tick(w->cluster);
+    bound_check(w);
     w->turns++;
 }
 
@@ -207,9 +210,6 @@ void world_compare(struct world *w) {
     bool timed = false;
     _cleanup_(sl_buf_done) struct sl_buf a = SL_BUF(1 << 22), b = SL_BUF(1 << 22);
     struct sl_fluxqueue *leader = world_leader(w);
-    struct fakeapi_stats stats;
-    fakeapi_stats(w->api, &stats);
-    timed = stats.struck[CLOCK_STEP] > 0;
     (void)fakeapi_each(w->api, FLUXJOBS, wait_for_time, &timed);
     if (w->failed || !leader || timed)
         return;
@@ -278,6 +278,7 @@ void world_begin(struct world *w) {
         abort();
     }
     w->policy = policies[p].policy;
+    w->wide = w->seed >= WIDE;
     sl_prng_init(&w->prng, w->seed);
     w->leader = FAKEAPI_NOBODY;
     w->api = fakeapi_new(w->seed);

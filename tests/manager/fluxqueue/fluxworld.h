@@ -5,7 +5,7 @@
  * what users create, a scripted kubelet, nodes that come, change and go, and users.
  *
  * Names say what a thing is: nodes n0 to n7, pods p3, Jobs j3, StatefulSets s3, ReplicaSets r3,
- * Deployments d3, and pods of others f3.
+ * Deployments d3, pods that only name the scheduler q3, and pods of others f3.
  *
  * What is checked reads the API's objects alone. What nobody can prevent is left out, and counted:
  * a write that is carried out after the lease of its sender has gone to another (late), and what
@@ -37,6 +37,7 @@
 #define MAX_NODES 8u
 #define CLOCK_STEP 9u /* of the faults */
 #define KNOWN 256u    /* times that are remembered of a replica */
+#define WIDE 1000u    /* histories with smaller numbers stay as they were found */
 
 #define NODES "/api/v1/nodes"
 #define PODS "/api/v1/namespaces/default/pods"
@@ -70,8 +71,9 @@ struct flux {
     int64_t jobid;
     bool gone, late; /* late: its places were written by one who does not lead */
     uint32_t listed[MAX_NODES];
-    sl_time first[MAX_NODES], last[MAX_NODES]; /* what was known when the places were given */
-    sl_time estimate, promised;                /* estimate: 0: none; when that was shown */
+    sl_time estimate, promised; /* estimate: 0: none; when that was shown */
+    sl_time delayed, told;      /* its promised start was; when an event said so */
+    sl_time waits_since;        /* it has places, and its pods wait; 0: not so */
 };
 
 /* A pod that is, or was, on a node. */
@@ -96,15 +98,19 @@ struct world {
     uint32_t leader;
     sl_time leads_since;
     uint32_t next_name;
+    bool wide;         /* plain pods, and templates that get other requests: from WIDE on */
     bool frozen;       /* nothing ends and nobody acts */
     bool punctual;     /* pods end when they were expected to, or before */
     sl_time disturbed; /* faults were there until then */
     sl_time broken;    /* no promise of a start holds that is older */
+    uint64_t compared; /* the version of the API when usage was compared last */
+    sl_time bound_at;  /* when pods that wait were looked at last */
     uint64_t turns, writes;
     bool verbose, failed;
     char why[400];
     /* what happened */
     uint64_t binds, starts, late, unknown, promises, moved, reused, fits, waits, rebuilt;
+    uint64_t usages, delays;
 };
 
 void world_fail(struct world *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -133,6 +139,7 @@ void world_compare(struct world *w);
 /* ---- the state in the API (fluxview.c) ---- */
 bool view_terminal(yyjson_val *pod);
 bool view_ours(yyjson_val *pod);
+bool view_plain(yyjson_val *pod); /* without a FluxJob */
 struct amounts view_requests(yyjson_val *pod_spec);
 struct amounts view_allocatable(yyjson_val *node);
 bool view_fits(const struct amounts *need, const struct amounts *free);
@@ -147,9 +154,15 @@ int64_t view_wanted(yyjson_val *object);
 yyjson_val *view_object(struct world *w, yyjson_val *flux);
 yyjson_val *view_pod_spec(yyjson_val *object);
 struct flux *view_flux(struct world *w, const char *name);
+/* Gates of others than the controller. */
+bool view_other_gates(yyjson_val *pod);
 
 /* ---- after every change (fluxwatch.c) ---- */
 void watch_change(void *ctx, const struct fakeapi_change *c);
+
+/* ---- whenever the leader knows everything (fluxusage.c) ---- */
+void usage_check(struct world *w, const struct sl_fluxqueue *q);
+void bound_check(struct world *w);
 
 /* ---- at rest (fluxrest.c) ---- */
 void rest_check(struct world *w);

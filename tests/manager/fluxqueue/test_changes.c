@@ -289,6 +289,37 @@ static void test_ids_without_right(void **state) {
     assert_true(sl_fluxqueue_idle(w->q[0]));
 }
 
+/* ---- leaders in turns ---- */
+
+/* What it knew when it led before is not what the status says now. */
+static void test_leads_again(void **state) {
+    struct world *w = *state;
+    node(w, "n0", "1");
+    set(w, "set", 1, "1");
+    replica(w, "set", 0, "1");
+    start(w, 1, true);
+    run(w, SL_SEC);
+    assert_int_equal(number(w, FLUXJOBS "/set-statefulset", "status.pods.bound"), 1);
+    sl_fluxqueue_lead(w->q[0], false);
+    sl_fluxqueue_lead(w->q[1], true);
+    run(w, SL_SEC);
+    drop(w, PODS "/set-0");
+    run(w, SL_SEC);
+    assert_int_equal(number(w, FLUXJOBS "/set-statefulset", "status.pods.bound"), 0);
+    replica(w, "set", 0, "2");
+    run(w, 5 * SL_SEC);
+    assert_field(w, FLUXJOBS "/set-statefulset", "status.reason", "Growing");
+    drop(w, PODS "/set-0");
+    sl_fluxqueue_lead(w->q[1], false);
+    replica(w, "set", 0, "1");
+    patch(w, PODS "/set-0", SL_JSON_CONST({"spec" : {"schedulingGates" : null}}));
+    patch(w, PODS "/set-0", SL_JSON_CONST({"spec" : {"nodeName" : "n0"}}));
+    sl_fluxqueue_lead(w->q[0], true);
+    run(w, 5 * SL_SEC);
+    assert_int_equal(number(w, FLUXJOBS "/set-statefulset", "status.pods.bound"), 1);
+    assert_field(w, FLUXJOBS "/set-statefulset", "status.reason", "Allocated");
+}
+
 /* ---- FluxJobs that somebody wrote ---- */
 
 #define BY_HAND(name, more)                                                                        \
