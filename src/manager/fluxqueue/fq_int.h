@@ -9,6 +9,7 @@
  *     places.c     which pod of a job has which of its places
  *     pods.c       pods: decoding, gates, bindings
  *     plain.c      pods that only name our scheduler: queued without a FluxJob
+ *     exact.c      places of Workloads that wait for quota (exact.h)
  *     objects.c    Jobs and sets of pods: what each asks for, and its start
  *     job.c        FluxJobs: the life of one
  *     status.c     what a FluxJob shows
@@ -39,6 +40,7 @@
 #define FQ_MAX_SHOWN 256u         /* bytes of nodes in a column */
 #define FQ_MAX_RUNS 16u           /* passes of the queue in one turn */
 #define FQ_END (INT64_C(1) << 40) /* of the graph's time, seconds */
+#define FQ_MAX_ASKS 64u           /* requests of podsets that are kept compiled */
 #define FQ_MAX_POSITION 1000u     /* jobs further behind are not told their places */
 
 #define FQ_REBUILD_PAUSE (100 * SL_MSEC) /* between two graphs: nodes come in bursts */
@@ -50,6 +52,9 @@
 
 /* Ids of plain pods in the queue begin here; those of FluxJobs are below. */
 #define FQ_PLAIN_ID (INT64_C(1) << 56)
+/* Those of Workloads in the matcher, and of their podsets while nodes are looked for. */
+#define FQ_EXACT_ID (INT64_C(2) << 56)
+#define FQ_EXACT_TRY (INT64_C(3) << 56)
 
 enum fq_kind {
     FQ_CLASS, /* PriorityClass */
@@ -157,6 +162,12 @@ struct fq_pod {
     bool queued;                /* waits in the queue, as FQ_PLAIN_ID + its number */
     bool held;                  /* has its place in the matcher, under the same id */
     bool rejected;              /* is tried again when capacity rises */
+    /* exact.c */
+    sl_sym workload, podset; /* that it is of; 0: none */
+    sl_sym host;             /* that its node selector names */
+    uint32_t exact, seat;    /* number + 1 of its Workload and of its place there; 0: none */
+    bool released;           /* its Workload has given back its places */
+    bool leaving;            /* in the list of those that are */
 };
 
 /* ---- what is wrapped, other than pods (objects.c) ---- */
@@ -200,6 +211,9 @@ struct fq_recorded {
     int64_t submit, reserve, unreserve, start, end, reject;
     uint32_t size;
 };
+
+struct fq_exact;
+struct fq_ask;
 
 struct fq_job {
     struct sl_rec rec;
@@ -262,8 +276,18 @@ struct sl_fluxqueue {
     SL_VEC(struct fq_request *) requests; /* of plain pods; NULL: free */
     SL_VEC(uint32_t) free_requests;
     struct sl_map requests_by_hash;
-    SL_VEC(uint32_t) rejected; /* plain pods, by the numbers of their records */
-    bool retrying;             /* some of them are tried again */
+    SL_VEC(uint32_t) rejected;        /* plain pods, by the numbers of their records */
+    bool retrying;                    /* some of them are tried again */
+    SL_VEC(struct fq_exact *) exacts; /* places of Workloads; NULL: free */
+    SL_VEC(uint32_t) free_exacts;
+    struct sl_map exact_by_key, exact_by_name;
+    struct sl_map pods_by_workload; /* hash(namespace, name) -> numbers of their records */
+    SL_VEC(uint32_t) leaving;       /* pods that count as others' and are on their way out */
+    struct fq_ask *asks;            /* FQ_MAX_ASKS of them; NULL: none yet */
+    uint32_t next_ask;              /* the one that goes next */
+    uint64_t freed;                 /* rises with all that was given back, beside 'capacity' */
+    bool unobserved;                /* places of Workloads are not all known yet */
+    bool yields; /* what a Workload had is free: it is offered to other Workloads first */
     sl_decisions decisions;
     bool taints_changed; /* nodes have one that they had not: jobspecs depend on them */
     int64_t last_jobid;
@@ -330,6 +354,10 @@ int64_t fq_pool_size(const struct fq_pool *p);
  * its vertices. */
 int64_t fq_units(const char *resource, sl_quantity amount, bool up);
 const char *fq_type_of(const char *resource);
+/* The same without telling anybody: for a question, to be taken back. */
+void fq_pod_shift(struct sl_fluxqueue *q, struct fq_pod *p, int sign);
+/* The value of its label kubernetes.io/hostname; 0: it has none. */
+sl_sym fq_hostname(const struct sl_fluxqueue *q, const struct fq_node *n);
 struct fq_usage *fq_usage_get(struct sl_fluxqueue *q, yyjson_val *pod_spec);
 void fq_usage_unref(struct sl_fluxqueue *q, struct fq_usage *s);
 
@@ -410,6 +438,23 @@ void fq_plain_forget_requests(struct sl_fluxqueue *q);
 bool fq_plain_build(struct sl_fluxqueue *q, struct fq_pod *p, struct sl_write *w);
 void fq_plain_unref(struct sl_fluxqueue *q, struct fq_pod *p);
 void fq_plain_done(struct sl_fluxqueue *q);
+
+/* ---- exact.c ---- */
+void fq_exact_pod_decode(struct sl_fluxqueue *q, struct fq_pod *p, yyjson_val *o);
+void fq_exact_pod_deleted(struct sl_fluxqueue *q, struct fq_pod *p);
+/* Is it in a place of its Workload? Then it is not one of others. */
+bool fq_exact_seat(struct sl_fluxqueue *q, struct fq_pod *p);
+/* It counts as others' and is going to end. */
+void fq_exact_note_leaving(struct sl_fluxqueue *q, struct fq_pod *p);
+/* Has its Workload places? */
+bool fq_exact_has(const struct sl_fluxqueue *q, const struct fq_pod *p);
+/* Of such one that names our scheduler: bound to the node that was selected for it. */
+void fq_exact_plain_sync(struct sl_fluxqueue *q, struct fq_pod *p);
+/* There is a new graph: what Workloads have there. */
+void fq_exact_restore(struct sl_fluxqueue *q);
+void fq_exact_forget_requests(struct sl_fluxqueue *q);
+void fq_exact_hold_names(struct sl_fluxqueue *q, struct sl_syms *t);
+void fq_exact_done(struct sl_fluxqueue *q);
 
 /* ---- objects.c ---- */
 bool fq_obj_wanted(void *ctx, yyjson_val *o);

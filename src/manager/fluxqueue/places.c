@@ -125,6 +125,7 @@ void fq_places_sync(struct sl_fluxqueue *q, struct fq_job *j) {
     if (give_back(j, l.v.n > expected ? l.v.n : expected)) {
         fq_job_touch(j);
         fq_graph_hold(q, j);
+        q->freed++;
     }
     if (bound != j->bound_pods || expected != j->expected) {
         j->bound_pods = bound;

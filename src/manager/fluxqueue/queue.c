@@ -337,7 +337,8 @@ void fq_grow(struct sl_fluxqueue *q, struct fq_job *j) {
     uint32_t n = j->missing;
 
     sl_rec_reconcile_at(&j->rec, sl_time_add(q->client->wall, FQ_GROW_PAUSE));
-    if (!q->match || q->rebuild || q->taints_changed || q->unranked || q->client->mono < j->grow_at)
+    if (!q->match || q->rebuild || q->taints_changed || q->unranked || q->unobserved ||
+        q->client->mono < j->grow_at)
         return;
     while (n > 0 && !match_more(q, j, n, &g))
         n /= 2;
