@@ -398,6 +398,7 @@ static int start_parts(struct up *u, struct sl_err *err) {
         r = start_fluxqueue(u, err);
     if (r < 0)
         return r;
+    sl_manager_nodes(u->manager, u->fluxqueue);
     u->cluster = sl_cluster_new(&(struct sl_cluster_spec){
         .scheduler = &sl_scheduler,
         .client = sl_apiserver_client(u->api, "system:kube-controller-manager",
@@ -477,6 +478,8 @@ static void finish_cluster(struct up *u) {
     if (u->runtime)
         sl_kubelet_stop(u->runtime, STOP_GRACE_MS);
     sl_masterqueues_free(u->masterqueues);
+    if (u->manager)
+        sl_manager_nodes(u->manager, NULL);
     sl_fluxqueue_free(u->fluxqueue);
     sl_ledger_close(u->ledger);
     sl_nats_client_free(u->nats);

@@ -388,7 +388,7 @@ uint32_t eng_find_targets(struct sl_engine *e, struct eng_entry *x) {
     sl_vec_clear(&r->contested);
     for (uint32_t i = 0; i < x->picks.n; i++) {
         const struct eng_pick *p = &r->picks.v[x->picks.from + i];
-        bool place = eng_pick_needs_placement(e, p), seen = p->mode == MODE_FIT && !place;
+        bool place = eng_pick_needs_placement(e, x->cq, p), seen = p->mode == MODE_FIT && !place;
         places |= place;
         for (uint32_t k = 0; k < r->contested.n && !seen; k++)
             seen = r->contested.v[k] == p->fr;

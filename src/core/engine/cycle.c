@@ -333,7 +333,7 @@ void eng_entry_process(struct sl_engine *e, uint32_t i) {
     }
     if (e->has_placer && !eng_entry_place(e, x)) {
         x->outcome = OUT_NO_FIT;
-        if (!e->placer.could || !eng_find_targets(e, x))
+        if (!e->placer.could || eng_entry_is_next(e, x) || !eng_find_targets(e, x))
             return;
         x->mode = MODE_PREEMPT; /* those that block it */
         if (e->wls.v[x->wl].spares)

@@ -32,6 +32,9 @@ struct sl_placer {
      * be placed now? Nothing is held by the call. NULL, both: preemption considers quota alone. */
     void (*set_aside)(void *ctx, sl_wl_id wl, bool aside);
     bool (*could)(void *ctx, sl_wl_id wl, const struct sl_podset_assignment *podsets, uint32_t n);
+    /* It was refused a place: could it be placed as soon as those that are leaving have left? Then
+     * nobody is evicted for it. NULL: what is released is free at once. */
+    bool (*soon)(void *ctx, sl_wl_id wl, const struct sl_podset_assignment *podsets, uint32_t n);
 };
 
 struct sl_engine *sl_engine_new(const struct sl_placer *placer);

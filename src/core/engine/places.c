@@ -6,8 +6,9 @@
  */
 #include "core/engine/state.h"
 
-bool eng_pick_needs_placement(const struct sl_engine *e, const struct eng_pick *p) {
-    return e->has_placer && e->placer.could && eng_flavor_has_topology(e, p->flavor);
+bool eng_pick_needs_placement(const struct sl_engine *e, uint32_t cq, const struct eng_pick *p) {
+    return e->has_placer && e->placer.could &&
+           (e->cqs.v[cq].exact_nodes || eng_flavor_has_topology(e, p->flavor));
 }
 
 /* What the entry would get, in the terms of the placer. */
@@ -46,6 +47,14 @@ bool eng_entry_place(struct sl_engine *e, struct eng_entry *x) {
     return false;
 }
 
+bool eng_entry_is_next(struct sl_engine *e, const struct eng_entry *x) {
+    uint32_t n;
+    if (!e->placer.soon)
+        return false;
+    const struct sl_podset_assignment *ps = assignment(e, x, &n);
+    return e->placer.soon(e->placer.ctx, eng_wl_id(e, x->wl), ps, n);
+}
+
 void sl_engine_places_changed(struct sl_engine *e) {
     eng_refresh(e);
     for (uint32_t i = 0; i < e->cqs.n; i++) {
@@ -66,7 +75,7 @@ void sl_engine_places_changed(struct sl_engine *e) {
 
 void eng_search_places(struct sl_engine *e, struct eng_search *s, const struct eng_entry *x) {
     for (uint32_t i = 0; i < x->picks.n && !s->podsets; i++)
-        if (eng_pick_needs_placement(e, &e->round.picks.v[x->picks.from + i]))
+        if (eng_pick_needs_placement(e, x->cq, &e->round.picks.v[x->picks.from + i]))
             s->podsets = assignment(e, x, &s->n_podsets);
 }
 

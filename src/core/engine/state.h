@@ -156,8 +156,9 @@ struct eng_cq {
     enum sl_preference preference;
     enum sl_stop stop;
     bool terminating;
-    bool afs_scope; /* opted in to usage-based order, fixed at the first fact */
-    bool unplaced;  /* the placer refused a workload since its last change */
+    bool exact_nodes; /* its workloads need a placement, whatever their flavors */
+    bool afs_scope;   /* opted in to usage-based order, fixed at the first fact */
+    bool unplaced;    /* the placer refused a workload since its last change */
     struct sl_arena arena;
     struct sl_selector namespaces;
     SL_VEC(struct eng_check_ref) checks;
@@ -687,7 +688,9 @@ struct eng_search {
 /* Fills in where; a refusal becomes one more reason. */
 bool eng_entry_place(struct sl_engine *e, struct eng_entry *x);
 /* Could a place be what is contested here? */
-bool eng_pick_needs_placement(const struct sl_engine *e, const struct eng_pick *p);
+bool eng_pick_needs_placement(const struct sl_engine *e, uint32_t cq, const struct eng_pick *p);
+/* Refused a place: does it only wait for what is leaving? Then nobody is evicted for it. */
+bool eng_entry_is_next(struct sl_engine *e, const struct eng_entry *x);
 /* Makes a search for the entry one for a place as well, if it needs one. */
 void eng_search_places(struct sl_engine *e, struct eng_search *s, const struct eng_entry *x);
 /* Removes a workload's usage and restores it; does it fit in the present state? */

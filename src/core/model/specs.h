@@ -83,6 +83,7 @@ struct sl_cq_spec {
     enum sl_stop stop;
     bool terminating;
     bool usage_based; /* admissionScope: UsageBasedAdmissionFairSharing */
+    bool exact_nodes; /* its workloads need a placement, whatever their flavors */
     struct sl_selector namespaces;
     const struct sl_check_ref *checks;
     uint32_t n_checks;

@@ -155,6 +155,7 @@ struct sl_settings {
         const struct sl_settings_flux_level *levels; /* top first */
         uint32_t n_levels;
         sl_span default_duration; /* of jobs that say nothing; 0: not known */
+        bool exact_nodes;         /* Workloads of all ClusterQueues are admitted with nodes */
         bool kube_binds;          /* binder is KubeScheduler; else we bind pods */
         const char *ledger;       /* a path or URL; "": the default. Never to be logged */
         sl_span retention;        /* of ended jobs in the ledger; NEVER: for ever */

@@ -200,6 +200,7 @@ void config_fluxqueue(struct sl_doc_fields *top, struct sl_settings *s) {
     queues(&f, s, &general);
     levels(&f, s);
     s->flux.default_duration = config_span_or(&f, "defaultDuration", 0);
+    s->flux.exact_nodes = sl_doc_field_bool(&f, "exactNodes", false);
     s->flux.kube_binds = sl_doc_field_choice(&f, "binder", binders, 0) == 1;
     s->flux.ledger = ledger(&f);
     s->flux.retention = config_span_or(&f, "retention", SL_TIME_NEVER);

@@ -96,6 +96,7 @@ static void hold_usages(void *ctx, struct sl_syms *t) {
             sl_sym_hold(t, q->usages.v[i]->v[k].resource);
     for (uint32_t i = 0; i < q->ports.n; i++)
         sl_sym_hold(t, q->ports.v[i]);
+    fq_exact_hold_names(q, t);
 }
 
 static bool has_objects(const struct sl_fluxqueue *q) {
@@ -173,6 +174,7 @@ void sl_fluxqueue_free(struct sl_fluxqueue *q) {
     fq_graph_free(q);
     fq_ids_forget(q);
     sl_inf_free(q->inf);
+    fq_exact_done(q);
     for (uint32_t i = 0; i < q->usages.n; i++)
         sl_freep(&q->usages.v[i]);
     sl_vec_free(&q->usages);
@@ -243,7 +245,8 @@ static bool decide(struct sl_fluxqueue *q) {
         fq_graph_rebuild(q);
         return true;
     }
-    return q->leads && !q->rebuild && !q->taints_changed && fq_run(q);
+    return q->leads && !q->rebuild && !q->taints_changed && !q->unobserved && !q->yields &&
+           fq_run(q);
 }
 
 /* Places in the queue change for all behind one that leaves it: shown together, now and then. */
@@ -289,15 +292,17 @@ void sl_fluxqueue_tick(struct sl_fluxqueue *q) {
 sl_time sl_fluxqueue_next(const struct sl_fluxqueue *q) {
     sl_time at = sl_time_min(sl_inf_next(q->inf), sl_inf_next_timer(q->inf));
     at = sl_time_min(at, fq_ids_next(q));
+    if (q->in_use && !sl_inf_watches(q->inf, FQ_NODE))
+        return q->client->mono;
     if (!q->inf->ready)
         return at;
     if (q->rebuild || q->taints_changed)
         at = sl_time_min(at, q->rebuilt_at + FQ_REBUILD_PAUSE);
-    else if (q->moved && q->leads && q->queues)
+    else if (q->moved && q->leads && q->queues && !q->unobserved)
         at = q->client->mono;
     if (q->reordered && q->leads)
         at = sl_time_min(at, q->shown_at + FQ_POSITION_PAUSE);
-    if (q->leads && q->queues && !q->rebuild && !q->taints_changed &&
+    if (q->leads && q->queues && !q->rebuild && !q->taints_changed && !q->unobserved &&
         sl_queues_next(q->queues) != SL_QUEUE_NEVER) {
         sl_time due = sl_span_seconds(sl_queues_next(q->queues));
         at = sl_time_min(at, due > q->client->wall

@@ -12,6 +12,7 @@
  *     unbound.c    pods whose binding was refused
  *     ports.c      host ports as pools of nodes
  *     volumes.c    claims of volumes: on which nodes, and their binding
+ *     exact.c      places of Workloads that wait for quota (exact.h)
  *     objects.c    Jobs and sets of pods: what each asks for, and its start
  *     groups.c     plain pods that are one job
  *     kinds.c      jobs with several kinds of slots
@@ -46,6 +47,7 @@
 #define FQ_MAX_RESIZES 16u        /* free places that are tried for a pod of another size */
 #define FQ_MAX_RUNS 16u           /* passes of the queue in one turn */
 #define FQ_END (INT64_C(1) << 40) /* of the graph's time, seconds */
+#define FQ_MAX_ASKS 64u           /* requests of podsets that are kept compiled */
 #define FQ_MAX_POSITION 1000u     /* jobs further behind are not told their places */
 #define FQ_MAX_PORTS 32u /* different host ports that jobs ask for; each is a pool of all nodes */
 #define FQ_MAX_SPLIT 100000u /* steps to find which slots are on which node */
@@ -59,6 +61,9 @@
 
 /* Ids of plain pods in the queue begin here; those of FluxJobs are below. */
 #define FQ_PLAIN_ID (INT64_C(1) << 56)
+/* Those of Workloads in the matcher, and of their podsets while nodes are looked for. */
+#define FQ_EXACT_ID (INT64_C(2) << 56)
+#define FQ_EXACT_TRY (INT64_C(3) << 56)
 
 enum fq_kind {
     FQ_CLASS, /* PriorityClass */
@@ -191,6 +196,12 @@ struct fq_pod {
     bool held;                  /* has its place in the matcher, under the same id */
     bool rejected;              /* is tried again when capacity rises */
     bool avoids;                /* was submitted without the nodes that refused it */
+    /* exact.c */
+    sl_sym workload, podset; /* that it is of; 0: none */
+    sl_sym host;             /* that its node selector names */
+    uint32_t exact, seat;    /* number + 1 of its Workload and of its place there; 0: none */
+    bool released;           /* its Workload has given back its places */
+    bool leaving;            /* in the list of those that are */
 };
 
 /* ---- what is wrapped, other than pods (objects.c) ---- */
@@ -291,6 +302,9 @@ struct fq_recorded {
     uint32_t size;
 };
 
+struct fq_exact;
+struct fq_ask;
+
 struct fq_job {
     struct sl_rec rec;
     /* as it says */
@@ -373,9 +387,19 @@ struct sl_fluxqueue {
     SL_VEC(struct fq_request *) requests; /* of plain pods; NULL: free */
     SL_VEC(uint32_t) free_requests;
     struct sl_map requests_by_hash;
-    SL_VEC(uint32_t) rejected; /* plain pods, by the numbers of their records */
-    bool retrying;             /* some of them are tried again */
-    SL_VEC(sl_sym) ports;      /* host ports that are pools, by name */
+    SL_VEC(uint32_t) rejected;        /* plain pods, by the numbers of their records */
+    bool retrying;                    /* some of them are tried again */
+    SL_VEC(sl_sym) ports;             /* host ports that are pools, by name */
+    SL_VEC(struct fq_exact *) exacts; /* places of Workloads; NULL: free */
+    SL_VEC(uint32_t) free_exacts;
+    struct sl_map exact_by_key, exact_by_name;
+    struct sl_map pods_by_workload; /* hash(namespace, name) -> numbers of their records */
+    SL_VEC(uint32_t) leaving;       /* pods that count as others' and are on their way out */
+    struct fq_ask *asks;            /* FQ_MAX_ASKS of them; NULL: none yet */
+    uint32_t next_ask;              /* the one that goes next */
+    uint64_t freed;                 /* rises with all that was given back, beside 'capacity' */
+    bool unobserved;                /* places of Workloads are not all known yet */
+    bool yields; /* what a Workload had is free: it is offered to other Workloads first */
     sl_decisions decisions;
     bool taints_changed; /* nodes have one that they had not: jobspecs depend on them */
     int64_t last_jobid;
@@ -451,6 +475,10 @@ int64_t fq_pool_size(const struct fq_pool *p);
  * its vertices. */
 int64_t fq_units(const char *resource, sl_quantity amount, bool up);
 const char *fq_type_of(const char *resource);
+/* The same without telling anybody: for a question, to be taken back. */
+void fq_pod_shift(struct sl_fluxqueue *q, struct fq_pod *p, int sign);
+/* The value of its label kubernetes.io/hostname; 0: it has none. */
+sl_sym fq_hostname(const struct sl_fluxqueue *q, const struct fq_node *n);
 struct fq_usage *fq_usage_get(struct sl_fluxqueue *q, yyjson_val *pod_spec);
 void fq_usage_unref(struct sl_fluxqueue *q, struct fq_usage *s);
 /* Any with these amounts; NULL: nobody has them any more. */
@@ -584,6 +612,23 @@ bool fq_unbound_where_all(const struct sl_fluxqueue *q, const struct fq_job *j, 
                           struct sl_constraint *ret);
 void fq_unbound_hold(struct sl_syms *t, const struct fq_pod *p);
 void fq_unbound_free(struct fq_pod *p);
+
+/* ---- exact.c ---- */
+void fq_exact_pod_decode(struct sl_fluxqueue *q, struct fq_pod *p, yyjson_val *o);
+void fq_exact_pod_deleted(struct sl_fluxqueue *q, struct fq_pod *p);
+/* Is it in a place of its Workload? Then it is not one of others. */
+bool fq_exact_seat(struct sl_fluxqueue *q, struct fq_pod *p);
+/* It counts as others' and is going to end. */
+void fq_exact_note_leaving(struct sl_fluxqueue *q, struct fq_pod *p);
+/* Has its Workload places? */
+bool fq_exact_has(const struct sl_fluxqueue *q, const struct fq_pod *p);
+/* Of such one that names our scheduler: bound to the node that was selected for it. */
+void fq_exact_plain_sync(struct sl_fluxqueue *q, struct fq_pod *p);
+/* There is a new graph: what Workloads have there. */
+void fq_exact_restore(struct sl_fluxqueue *q);
+void fq_exact_forget_requests(struct sl_fluxqueue *q);
+void fq_exact_hold_names(struct sl_fluxqueue *q, struct sl_syms *t);
+void fq_exact_done(struct sl_fluxqueue *q);
 
 /* ---- objects.c ---- */
 bool fq_obj_wanted(void *ctx, yyjson_val *o);

@@ -433,6 +433,7 @@ bool fq_graph_resize(struct sl_fluxqueue *q, struct fq_job *j, uint32_t place, u
 void fq_graph_release(struct sl_fluxqueue *q, struct fq_job *j) {
     if (!j->queued && !j->held)
         return;
+    q->freed += j->held;
     if (q->match && sl_queues_remove(q->queues, j->jobid) < 0) {
         fq_graph_cancel(q, j->jobid);
         sl_queues_changed(q->queues);
@@ -507,6 +508,7 @@ void fq_graph_rebuild(struct sl_fluxqueue *q) {
     if (r >= 0) {
         q->restoring = true;
         restore_jobs(q);
+        fq_exact_restore(q);
         fq_plain_restore(q);
         q->restoring = false;
         charge_all(q, nodes, n);

@@ -13,6 +13,7 @@
 #include "manager/fluxqueue/view.h"
 
 #define MAX_USAGE_VALUES 65536u
+#define HOSTNAME "kubernetes.io/hostname"
 #define MAX_TAINT 1024u /* bytes; a label's key and value are 574 at most */
 
 /* ---- amounts ---- */
@@ -259,6 +260,14 @@ void fq_node_hold(struct sl_syms *t, struct sl_rec *r) {
         sl_sym_hold(t, n->pools.v[i].resource);
 }
 
+sl_sym fq_hostname(const struct sl_fluxqueue *q, const struct fq_node *n) {
+    sl_sym key = sl_sym_find(&q->inf->syms, HOSTNAME);
+    for (uint32_t i = 0; i < n->labels.n; i++)
+        if (n->labels.v[i].key == key)
+            return n->labels.v[i].value;
+    return 0;
+}
+
 struct fq_node *fq_node_find(const struct sl_fluxqueue *q, sl_sym name) {
     struct sl_rec *r = name ? sl_inf_find(q->inf, FQ_NODE, "", fq_str(q, name)) : NULL;
     return r ? fq_node_of(r) : NULL;
@@ -275,19 +284,24 @@ struct fq_pool *fq_pool_need(struct fq_node *n, sl_sym resource) {
     return pool;
 }
 
-static void charge(struct sl_fluxqueue *q, struct fq_pod *p, int sign) {
+void fq_pod_shift(struct sl_fluxqueue *q, struct fq_pod *p, int sign) {
     struct fq_node *n = fq_node_find(q, p->charged);
     struct sl_err err = {0};
-    if (!n || !p->usage)
-        return;
-    for (uint32_t i = 0; i < p->usage->n; i++) {
+    for (uint32_t i = 0; n && p->usage && i < p->usage->n; i++) {
         struct fq_pool *pool = fq_pool_need(n, p->usage->v[i].resource);
         pool->foreign += sign * p->usage->v[i].amount;
-        q->capacity += sign < 0;
         if (q->match && n->v != SL_VTX_NONE && pool->v != SL_VTX_NONE &&
             sl_match_resize(q->match, pool->v, fq_pool_size(pool), &err) < 0)
             q->rebuild = true;
     }
+}
+
+static void charge(struct sl_fluxqueue *q, struct fq_pod *p, int sign) {
+    if (!p->usage || !fq_node_find(q, p->charged))
+        return;
+    fq_pod_shift(q, p, sign);
+    q->capacity += sign < 0;
+    q->yields |= sign < 0 && p->released;
     q->moved = true;
 }
 

@@ -307,6 +307,7 @@ void fq_places_sync(struct sl_fluxqueue *q, struct fq_job *j) {
     if (fewer) {
         fq_job_touch(j);
         fq_graph_hold(q, j);
+        q->freed++;
     }
     if (!l.unknown && !l.later)
         j->admitted = q->node_changes;

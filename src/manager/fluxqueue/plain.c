@@ -63,6 +63,7 @@ void fq_plain_forget_requests(struct sl_fluxqueue *q) {
     for (uint32_t i = 0; i < q->requests.n; i++)
         if (q->requests.v[i])
             forget_compiled(q->requests.v[i]);
+    fq_exact_forget_requests(q);
 }
 
 static struct fq_request *request_get(struct sl_fluxqueue *q, const char *text, size_t len) {
@@ -169,6 +170,7 @@ void fq_plain_drop(struct sl_fluxqueue *q, struct fq_pod *p) {
     p->why = FQ_WHY_NOTHING;
     if (!p->queued && !p->held)
         return;
+    q->freed += p->held;
     if (q->match && sl_queues_remove(q->queues, id_of(p)) < 0) {
         fq_graph_cancel(q, id_of(p));
         sl_queues_changed(q->queues);
@@ -320,7 +322,7 @@ void fq_plain_restore(struct sl_fluxqueue *q) {
         struct fq_pod *p = fq_pod_of(r);
         if (!p->plain)
             continue;
-        sl_sym at_node = place_of(q, p);
+        sl_sym at_node = fq_exact_has(q, p) ? 0 : place_of(q, p);
         if (p->held || p->queued)
             fq_pod_target(q, p, 0);
         p->held = p->queued = p->rejected = false;
@@ -364,6 +366,13 @@ static void tell(struct sl_fluxqueue *q, struct fq_pod *p) {
 }
 
 void fq_plain_sync(struct sl_fluxqueue *q, struct fq_pod *p) {
+    if (fq_exact_has(q, p)) { /* its Workload has its place */
+        if (p->queued || p->held)
+            fq_plain_drop(q, p);
+        p->why = FQ_WHY_NOTHING;
+        fq_exact_plain_sync(q, p);
+        return;
+    }
     fq_pod_charge(q, p, 0);
     if (p->ended || (p->rec.deleting && !p->node)) {
         fq_plain_drop(q, p);
@@ -414,7 +423,7 @@ static void build_condition(const struct sl_fluxqueue *q, const struct fq_pod *p
 bool fq_plain_build(struct sl_fluxqueue *q, struct fq_pod *p, struct sl_write *w) {
     if (!q->leads || p->node || p->bound || p->ended || p->rec.deleting || p->gates)
         return false;
-    if (p->held && p->target) {
+    if ((p->held || fq_exact_has(q, p)) && p->target) {
         fq_build_binding(q, p, w);
         return true;
     }

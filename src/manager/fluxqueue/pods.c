@@ -134,6 +134,7 @@ bool fq_pod_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
         p->usage = NULL;
     }
     fq_group_decode(q, p, o);
+    fq_exact_pod_decode(q, p, o);
     p->plain = fq_plain_is(o);
     if (p->plain)
         fq_plain_decode(q, p, o);
@@ -155,7 +156,8 @@ void fq_pod_reconcile(void *ctx, struct sl_rec *r) {
     }
     fq_plain_drop(q, p);
     if (!j || !j->held) /* it has no place of ours: what it has is taken from others' */
-        fq_pod_charge(q, p, p->ended ? 0 : p->node);
+        fq_pod_charge(q, p, fq_exact_seat(q, p) || p->ended ? 0 : p->node);
+    fq_exact_note_leaving(q, p);
     if (!o && p->ours && p->alone && !p->node && !p->ended)
         sl_rec_reconcile_at(r, sl_time_add(r->created, FQ_OWNER_LATE));
     fq_group_left(q, p);
@@ -175,6 +177,7 @@ void fq_pod_deleted(void *ctx, struct sl_rec *r) {
     fq_group_left(q, p);
     fq_plain_drop(q, p);
     fq_plain_unref(q, p);
+    fq_exact_pod_deleted(q, p);
     fq_pod_charge(q, p, 0);
     p->node = 0;
     fq_pod_target(q, p, 0);
@@ -203,6 +206,9 @@ void fq_pod_hold(struct sl_syms *t, struct sl_rec *r) {
     sl_sym_hold(t, p->charged);
     sl_sym_hold(t, p->stands);
     fq_unbound_hold(t, p);
+    sl_sym_hold(t, p->workload);
+    sl_sym_hold(t, p->podset);
+    sl_sym_hold(t, p->host);
 }
 
 /* ---- writes ---- */
@@ -222,10 +228,8 @@ static void put_job_labels(const struct sl_fluxqueue *q, const struct fq_job *j,
 
 static const char *hostname_of(const struct sl_fluxqueue *q, sl_sym node) {
     const struct fq_node *n = fq_node_find(q, node);
-    for (uint32_t i = 0; n && i < n->labels.n; i++)
-        if (strcmp(fq_str(q, n->labels.v[i].key), HOSTNAME) == 0)
-            return fq_str(q, n->labels.v[i].value);
-    return fq_str(q, node);
+    sl_sym host = n ? fq_hostname(q, n) : 0;
+    return fq_str(q, host ? host : node);
 }
 
 static void build_ungate(const struct sl_fluxqueue *q, const struct fq_pod *p,

@@ -523,7 +523,8 @@ void fq_grow(struct sl_fluxqueue *q, struct fq_job *j) {
     sl_rec_reconcile_at(&j->rec, sl_time_add(q->client->wall, FQ_GROW_PAUSE));
     if (!q->match)
         show_missing(q, j, j->missing);
-    if (!q->match || q->rebuild || q->taints_changed || q->unranked || q->client->mono < j->grow_at)
+    if (!q->match || q->rebuild || q->taints_changed || q->unranked || q->unobserved ||
+        q->client->mono < j->grow_at)
         return;
     const struct fq_pod *of = special(q, j);
     if (of)

@@ -646,6 +646,7 @@ static int start_serving(struct serve *s, struct sl_err *err) {
         r = start_fluxqueue(s, err);
         if (r < 0)
             return r;
+        sl_manager_nodes(s->manager, s->fluxqueue);
     }
     if (s->settings->lease.enable) {
         struct sl_lease_spec l = {s->settings->lease.ns,
@@ -679,6 +680,8 @@ static void finish(struct serve *s) {
     sl_httpd_stop(s->health);
     serve_visibility_free(s->visibility);
     sl_masterqueues_free(s->masterqueues);
+    if (s->manager)
+        sl_manager_nodes(s->manager, NULL);
     sl_fluxqueue_free(s->fluxqueue);
     sl_ledger_close(s->ledger);
     sl_nats_client_free(s->nats);

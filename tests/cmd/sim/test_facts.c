@@ -174,6 +174,7 @@ static void cluster_queue(struct gen *g, struct sl_cq_spec *q) {
         .stop = (enum sl_stop)below(g, 3),
         .terminating = coin(g),
         .usage_based = coin(g),
+        .exact_nodes = coin(g),
         .namespaces = selector(g),
         .n_checks = below(g, 3),
         .weight_nano = random_number(g),
@@ -404,7 +405,7 @@ static void dump_queue(struct sl_buf *b, const struct sl_cq_spec *q) {
     n(b, q->strategy), n(b, q->within), n(b, q->reclaim), n(b, q->borrow_within);
     n(b, q->has_borrow_threshold), n(b, q->borrow_threshold), n(b, q->when_can_borrow);
     n(b, q->when_can_preempt), n(b, q->preference), n(b, q->stop), n(b, q->terminating);
-    n(b, q->usage_based), dump_selector(b, &q->namespaces), n(b, q->n_checks);
+    n(b, q->usage_based), n(b, q->exact_nodes), dump_selector(b, &q->namespaces), n(b, q->n_checks);
     for (uint32_t i = 0; i < q->n_checks; i++)
         s(b, q->checks[i].name), ss(b, q->checks[i].flavors, q->checks[i].n_flavors);
     n(b, q->weight_nano);

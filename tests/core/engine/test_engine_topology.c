@@ -19,7 +19,7 @@ static void undo(void *ctx, sl_wl_id id) {
     (void)ctx, (void)id;
 }
 
-static const struct sl_placer yes = {NULL, place, undo, NULL, NULL};
+static const struct sl_placer yes = {NULL, place, undo, NULL, NULL, NULL};
 static const char *const levels[] = {"block", "rack"};
 
 static void flavor_on(struct fx *x, const char *name, const char *topology, uint32_t n_levels) {
@@ -170,6 +170,7 @@ static void test_no_topology(void **state) {
 /* A placer with this many places; each workload takes as many as it has pods. */
 struct room {
     int32_t free;
+    int32_t leaving; /* not free yet */
     struct seat {
         sl_wl_id id;
         int32_t n;
@@ -186,8 +187,14 @@ static struct seat *seat_of(struct room *r, sl_wl_id id) {
 }
 
 static bool has_seats(void *ctx, sl_wl_id id, const struct sl_podset_assignment *ps, uint32_t n) {
+    const struct room *r = ctx;
     (void)id, (void)n;
-    return ps[0].count <= ((struct room *)ctx)->free;
+    return ps[0].count <= r->free + r->leaving;
+}
+
+static bool waits_for_leaving(void *ctx, sl_wl_id id, const struct sl_podset_assignment *ps,
+                              uint32_t n) {
+    return ((struct room *)ctx)->leaving && has_seats(ctx, id, ps, n);
 }
 
 static bool sit(void *ctx, sl_wl_id id, const struct sl_podset_assignment *ps, uint32_t n,
@@ -195,7 +202,8 @@ static bool sit(void *ctx, sl_wl_id id, const struct sl_podset_assignment *ps, u
     struct room *r = ctx;
     *ret_refused = 0;
     (void)snprintf(why, why_len, "the room is full");
-    if (!has_seats(ctx, id, ps, n))
+    (void)n;
+    if (ps[0].count > r->free)
         return false;
     assert_true(r->n < SL_LEN(r->v));
     r->v[r->n++] = (struct seat){.id = id, .n = ps[0].count};
@@ -233,10 +241,11 @@ static bool evicting(const struct fx *x, sl_wl_id id) {
     return sl_engine_workload(x->e, id, &v) && v.evicting;
 }
 
-/* Quota is plenty, seats are few: the least important leave, as many as needed. */
-static void contest(bool fair) {
+/* Quota is plenty, seats are few: the least important leave, as many as needed. So it is where the
+ * flavor has a topology, and where the queue wants places without one. */
+static void contest(bool fair, bool exact) {
     struct room room = {.free = 6};
-    struct sl_placer seam = {&room, sit, rise, step_aside, has_seats};
+    struct sl_placer seam = {&room, sit, rise, step_aside, has_seats, NULL};
     struct sl_config c = sl_config_default;
     struct simple s;
     struct fx x;
@@ -245,8 +254,10 @@ static void contest(bool fair) {
     c.fair[0] = SL_FAIR_FINAL_SHARE;
     c.n_fair = 1;
     config(&x, c);
-    flavor_on(&x, "f", "t", 2);
-    cq_apply(&x, cq_spec(&s, "q", "", "f", "gpu", 100));
+    flavor_on(&x, "f", exact ? "" : "t", exact ? 0 : 2);
+    struct sl_cq_spec queue = cq_spec(&s, "q", "", "f", "gpu", 100);
+    queue.exact_nodes = exact;
+    cq_apply(&x, queue);
     lq(&x, "l", "q");
     sl_wl_id low = wl_of_pods(&x, "low", "l", 1, 2), mid = wl_of_pods(&x, "mid", "l", 2, 2),
              top = wl_of_pods(&x, "top", "l", 9, 2);
@@ -285,12 +296,51 @@ static void contest(bool fair) {
 
 static void test_contest(void **state) {
     (void)state;
-    contest(false);
+    contest(false, false);
+    contest(false, true);
 }
 
 static void test_fair_contest(void **state) {
     (void)state;
-    contest(true);
+    contest(true, false);
+    contest(true, true);
+}
+
+/* Seats of those that were evicted are not free at once: who waits for them evicts nobody else. */
+static void test_leaving(void **state) {
+    (void)state;
+    struct room room = {.free = 4};
+    struct sl_placer seam = {&room, sit, rise, step_aside, has_seats, waits_for_leaving};
+    struct simple s;
+    struct fx x;
+    start_engine(&x, &seam);
+    flavor_on(&x, "f", "", 0);
+    struct sl_cq_spec queue = cq_spec(&s, "q", "", "f", "gpu", 100);
+    queue.exact_nodes = true;
+    cq_apply(&x, queue);
+    lq(&x, "l", "q");
+    sl_wl_id low = wl_of_pods(&x, "low", "l", 1, 2), mid = wl_of_pods(&x, "mid", "l", 2, 2);
+    (void)cycle(&x, SL_SEC);
+    sl_wl_id high = wl_of_pods(&x, "high", "l", 5, 2);
+    (void)cycle(&x, 2 * SL_SEC);
+    assert_true(evicting(&x, low));
+    apply_wl_fact(&x, SL_FACT_RELEASED, low);
+    apply_wl_fact(&x, SL_FACT_WORKLOAD_GONE, low);
+    room.free -= 2; /* they are given up, and still taken */
+    room.leaving = 2;
+    (void)cycle(&x, 3 * SL_SEC);
+    sl_engine_places_changed(x.e);
+    (void)cycle(&x, 4 * SL_SEC);
+    assert_int_equal(count_effects(&x, SL_EFFECT_EVICT), 0);
+    assert_false(evicting(&x, mid));
+    assert_int_not_equal(phase(&x, high), SL_PHASE_ADMITTED);
+    room.free += 2;
+    room.leaving = 0;
+    sl_engine_places_changed(x.e);
+    (void)cycle(&x, 5 * SL_SEC);
+    assert_int_equal(phase(&x, high), SL_PHASE_ADMITTED);
+    assert_int_equal(phase(&x, mid), SL_PHASE_ADMITTED);
+    stop_engine(&x);
 }
 
 /* Quota has to be won as well: who goes must leave both, and a winner without a seat evicts nobody.
@@ -298,7 +348,7 @@ static void test_fair_contest(void **state) {
 static void test_quota_and_places(void **state) {
     (void)state;
     struct room room = {.free = 8};
-    struct sl_placer seam = {&room, sit, rise, step_aside, has_seats};
+    struct sl_placer seam = {&room, sit, rise, step_aside, has_seats, NULL};
     struct simple s;
     struct fx x;
     start_engine(&x, &seam);
@@ -325,6 +375,7 @@ int main(void) {
         cmocka_unit_test(test_each_to_its_own), cmocka_unit_test(test_everybody_gets_a_place),
         cmocka_unit_test(test_no_topology),     cmocka_unit_test(test_contest),
         cmocka_unit_test(test_fair_contest),    cmocka_unit_test(test_quota_and_places),
+        cmocka_unit_test(test_leaving),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,6 +19,7 @@
 #include "lib/json/json.h"
 #include "manager/config/config.h"
 #include "manager/controllers/core/manager.h"
+#include "manager/fluxqueue/fluxqueue.h"
 
 #define Q "kueue.x-k8s.io/"
 #define KUEUE "/apis/kueue.x-k8s.io/v1beta2"
@@ -30,6 +31,7 @@
 struct world {
     struct fakeapi *api;
     struct sl_manager *m;
+    struct sl_fluxqueue *q; /* of tests of exact nodes; NULL */
     struct sl_settings *settings;
     struct sl_metrics *metrics;
     struct sl_manager_parts parts;
@@ -63,13 +65,19 @@ static inline void patch(struct world *w, const char *path, const char *text) {
 static inline void run(struct world *w, sl_span span) {
     sl_time until = fakeapi_now(w->api) + span;
     for (;;) {
+        if (w->q)
+            sl_fluxqueue_tick(w->q);
         sl_manager_tick(w->m);
         sl_time a = fakeapi_next(w->api), b = sl_manager_next(w->m), next = a < b ? a : b;
+        if (w->q)
+            next = sl_time_min(next, sl_fluxqueue_next(w->q));
         if (next > until)
             break;
         (void)fakeapi_step(w->api, next);
     }
     fakeapi_advance(w->api, until);
+    if (w->q)
+        sl_fluxqueue_tick(w->q);
     sl_manager_tick(w->m);
 }
 

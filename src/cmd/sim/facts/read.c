@@ -286,6 +286,7 @@ static void cluster_queue(struct sl_doc_fields *f, struct sl_cq_spec *q) {
     q->stop = (enum sl_stop)sl_doc_field_word(f, "stop", SL_VOCAB_STOP, 0);
     q->terminating = sl_doc_field_bool(f, "terminating", false);
     q->usage_based = sl_doc_field_bool(f, "usageBased", false);
+    q->exact_nodes = sl_doc_field_bool(f, "exactNodes", false);
     q->namespaces.nothing = sl_doc_field_bool(f, "noNamespaces", false);
     rules(f->rd, sl_doc_field(f, "namespaces"), "namespaces", &q->namespaces);
     items = sl_doc_field_list(f, "checks", MAX_ITEMS, &q->n_checks);

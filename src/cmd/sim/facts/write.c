@@ -230,6 +230,7 @@ static void cluster_queue(struct sl_jw *j, const struct sl_cq_spec *q) {
     put_word(j, "stop", SL_VOCAB_STOP, (int)q->stop);
     flag(j, "terminating", q->terminating);
     flag(j, "usageBased", q->usage_based);
+    flag(j, "exactNodes", q->exact_nodes);
     flag(j, "noNamespaces", q->namespaces.nothing);
     if (q->namespaces.n > 0) {
         rules(j, "namespaces", &q->namespaces);

@@ -373,6 +373,7 @@ int eng_apply_cq(struct sl_engine *e, const struct sl_fact *f, struct sl_err *er
     q->preference = s->preference;
     q->stop = s->stop;
     q->terminating = s->terminating;
+    q->exact_nodes = s->exact_nodes;
     sl_arena_clear(&q->arena);
     q->namespaces = s->namespaces;
     copy_selector(&q->arena, &q->namespaces);

@@ -61,6 +61,7 @@ uint64_t eng_spec_digest_cq(const struct sl_cq_spec *s) {
         s->stop,
         s->terminating,
         s->usage_based,
+        s->exact_nodes,
         s->n_checks,
         (uint64_t)s->weight_nano,
     };

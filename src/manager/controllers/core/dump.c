@@ -228,7 +228,7 @@ static void put_wl(struct sl_buf *b, const struct sl_manager *m, struct sl_rec *
     put_int(b, "requeues", v.requeues);
     put_int(b, "requeueAt", v.requeue_at / SL_SEC);
     put_assignment(b, m, w->id);
-    if (w->placed)
+    if (w->placed || w->exact)
         put_int(b, "places", (int64_t)mgr_tas_digest(m, w));
 }
 

@@ -29,6 +29,7 @@ struct mgr_rec_conf {
     bool chosen;   /* PriorityClass: globalDefault; LocalQueue: has series of its own; check: it is
                     * performed here (provisioning/provisioning.h) */
     bool stopped;  /* LocalQueue */
+    uint8_t exact; /* ClusterQueue: its annotation about exact nodes (topology/exact.c) */
     bool unanswered; /* check: the absence of a controller was reported */
     bool had_reserving,
         had_admitted; /* ClusterQueue: these gauges appear with the first workload */

@@ -209,6 +209,7 @@ void sl_manager_free(struct sl_manager *m) {
 
 void sl_manager_configure(struct sl_manager *m, const struct sl_settings *settings,
                           const struct sl_manager_parts *parts) {
+    bool exact = m->settings->flux.exact_nodes != settings->flux.exact_nodes;
     m->settings = settings;
     m->view.settings = settings;
     m->spec.parts = *parts;
@@ -223,9 +224,13 @@ void sl_manager_configure(struct sl_manager *m, const struct sl_settings *settin
                SL_S("error", err.text));
     m->facts = true;
     /* Namespace selectors, retention and copied labels may have changed. */
-    for (uint32_t i = 0; i < m->inf->recs.n; i++)
-        if (m->inf->recs.v[i])
-            sl_rec_enqueue(m->inf->recs.v[i]);
+    for (uint32_t i = 0; i < m->inf->recs.n; i++) {
+        struct sl_rec *r = m->inf->recs.v[i];
+        if (r && exact && r->kind == REC_CLUSTER_QUEUE)
+            mgr_conf_resync(r);
+        else if (r)
+            sl_rec_enqueue(r);
+    }
     mgr_groups_touch(m);
     bool fresh[SL_FW_COUNT];
     for (uint32_t i = 0; i < SL_FW_COUNT; i++) {
@@ -247,6 +252,7 @@ void sl_manager_lead(struct sl_manager *m, bool lead) {
         return;
     m->elected = lead;
     set_leads(m, false);
+    mgr_exact_observed(m);
     for (uint32_t i = 0; lead && i < SL_LEN(last_leader_wrote); i++)
         if (last_leader_wrote[i] != REC_POD || mgr_group_frameworks(m->spec.parts.framework))
             mgr_rec_relist(m, last_leader_wrote[i]);
@@ -314,6 +320,7 @@ void sl_manager_tick(struct sl_manager *m) {
             break;
         }
         bool any = sl_inf_pass(m->inf);
+        mgr_exact_turn(m);
         mgr_tas_requeue_refused(m);
         mgr_tas_nodes_failed(m);
         mgr_capacity_turn(m);
@@ -326,6 +333,7 @@ void sl_manager_tick(struct sl_manager *m) {
             break;
     }
     m->inf->ready = true;
+    mgr_exact_observed(m);
     mgr_sweep_symbols(m);
     sl_inf_flush(m->inf);
 }

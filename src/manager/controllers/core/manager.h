@@ -69,6 +69,10 @@ void sl_manager_dump(const struct sl_manager *m, struct sl_buf *out);
 /* Does a Workload hold quota of this flavor, in whatever queue? */
 bool sl_manager_flavor_used(const struct sl_manager *m, const char *flavor);
 
+/* Where exact nodes come from; NULL: from nowhere any more. Before the first tick. */
+struct sl_fluxqueue;
+void sl_manager_nodes(struct sl_manager *m, struct sl_fluxqueue *nodes);
+
 struct sl_engine;
 struct sl_engine *sl_manager_engine(struct sl_manager *m);
 /* Do the records, the engine and its sums agree? For tests. */

@@ -61,8 +61,9 @@ struct sl_manager {
     struct sl_map by_uid;    /* hash(uid) -> id: jobs and whatever else may own */
     bool reads[SL_FW_COUNT]; /* frameworks that run, or did since the start: their kinds are read */
     struct sl_review_view view;
-    bool elected;      /* leads as soon as the workloads have been listed since */
-    bool leads, facts; /* facts: applied to the engine since its last cycle */
+    struct sl_fluxqueue *nodes; /* that exact nodes come from (fluxqueue/exact.h); NULL: nowhere */
+    bool elected;               /* leads as soon as the workloads have been listed since */
+    bool leads, facts;          /* facts: applied to the engine since its last cycle */
     /* features */
     struct mgr_capacity *capacity; /* NULL: no requests of the class */
     struct mgr_groups *groups;

@@ -42,9 +42,9 @@ static void put_value(struct sl_jw *j, const char *key, yyjson_val *v) {
 
 static const char *const parts_of_meta[] = {"labels", "annotations"};
 static const char *const parts_of_spec[] = {"nodeSelector", "tolerations", "schedulingGates"};
-static const char *const pod_members[] = {"nodeSelector",    "affinity",  "tolerations",
-                                          "overhead",        "resources", "priorityClassName",
-                                          "runtimeClassName"};
+static const char *const pod_members[] = {
+    "nodeSelector", "affinity",          "tolerations",      "overhead",
+    "resources",    "priorityClassName", "runtimeClassName", "topologySpreadConstraints"};
 static const char *const container_lists[] = {"initContainers", "containers"};
 
 /* What the API server or we ourselves write into every template: it carries no information, and no

@@ -13,6 +13,7 @@
 #include "manager/controllers/core/templates.h"
 #include "manager/controllers/job/job.h"
 #include "manager/controllers/job/unique.h"
+#include "manager/controllers/topology/topology.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -182,7 +183,7 @@ static void add_topology(const struct sl_manager *m, struct mgr_job_extras *x,
                          const struct mgr_wl_podset *p, const struct mgr_wl_podset_admission *a) {
     if (!a->topology || !m->settings->gates[SL_G_TOPOLOGY_AWARE_SCHEDULING])
         return;
-    if (!p->topology)
+    if (!p->topology && !mgr_exact_is(m, a)) /* else topologies count it as a pod of others */
         put_value(x, ANNOTATIONS, UNCONSTRAINED, "true");
     yyjson_mut_val *gate = yyjson_mut_arr_add_obj(x->doc, x->part[GATES]);
     (void)yyjson_mut_obj_add_str(x->doc, gate, "name", TOPOLOGY_GATE);

@@ -86,6 +86,8 @@ bool mgr_conf_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     take_conditions(c, yyjson_obj_get(status, "conditions"));
     uint64_t hash = sl_hash_u64(sl_hash_str(0, sl_buf_str(&b)),
                                 r->kind == REC_CHECK && c->has_active && c->active);
+    if (r->kind == REC_CLUSTER_QUEUE)
+        hash = sl_hash_u64(hash, c->exact = mgr_exact_decode(o));
     uint64_t status_hash = sl_json_hash(1, status);
     bool changed = hash != c->hash || status_hash != c->status;
     c->hash = hash;
@@ -165,6 +167,8 @@ static bool report_object(struct sl_manager *m, struct sl_rec *r) {
             x.fact.check.active = c->has_active && c->active; /* set by its controller */
         if (r->kind == REC_FLAVOR)
             mgr_tas_flavor(m, r, &x.fact.flavor, &arena);
+        if (r->kind == REC_CLUSTER_QUEUE)
+            x.fact.cq.exact_nodes = mgr_exact_queue(m, r);
         fine = mgr_apply_fact(m, &x.fact, NULL);
         if (!fine && before)
             report_none(m, r);

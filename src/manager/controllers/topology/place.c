@@ -23,7 +23,6 @@
 #define MAX_DOMAINS 1000000u
 
 static const char *flavor_of(const struct sl_manager *m, const struct mgr_wl_podset_admission *p);
-static int32_t asked(const struct mgr_rec_wl *w, const struct mgr_wl_podset_admission *p);
 static void hold_places(struct sl_manager *m, struct mgr_rec_wl *w);
 
 /* ---- requests of a podset ---- */
@@ -60,6 +59,17 @@ static struct sl_topo_request read_request(const struct sl_manager *m,
     return ret;
 }
 
+/* All that decides about a place: podsets that differ in it are not alike. The graph of nodes also
+ * considers what is said about the pods of a podset among themselves. */
+static const char *identity(const struct sl_manager *m, const struct mgr_wl_podset *p,
+                            struct sl_arena *a) {
+    const char *request = mgr_str(m, p->request), *pod = p->template->pod;
+    bool among = strstr(pod, "\"podAffinity\"") || strstr(pod, "\"podAntiAffinity\"") ||
+                 strstr(pod, "\"topologySpreadConstraints\"") ||
+                 strstr(p->template->parts, "\"fluxqueue/");
+    return among ? sl_arena_printf(a, "%s%s%s", request, pod, p->template->parts) : request;
+}
+
 const struct sl_podset_spec *mgr_tas_build_requests(const struct sl_manager *m,
                                                     const struct mgr_wl_podset *v,
                                                     const struct sl_podset_spec *specs, uint32_t n,
@@ -71,7 +81,7 @@ const struct sl_podset_spec *mgr_tas_build_requests(const struct sl_manager *m,
         struct sl_topo_request r = read_request(m, &v[i], a);
         const char **levels = sl_arena_alloc0(a, r.n_slices + 1, sizeof *levels);
         ret[i] = specs[i];
-        ret[i].topology = mgr_str(m, v[i].request);
+        ret[i].topology = identity(m, &v[i], a);
         ret[i].wants_place = v[i].topology;
         ret[i].levels = levels;
         if (*r.level)
@@ -170,7 +180,7 @@ static bool place(struct sl_manager *m, struct mgr_rec_wl *w, const struct sl_po
     return fine;
 }
 
-bool mgr_tas_move(struct sl_manager *m, struct mgr_rec_wl *w, const struct sl_topo_place *keep) {
+static bool move(struct sl_manager *m, struct mgr_rec_wl *w, const struct sl_topo_place *keep) {
     const struct mgr_wl_admission *a = w->seen.admission;
     struct mgr_podsets specs;
     char why[512];
@@ -180,63 +190,82 @@ bool mgr_tas_move(struct sl_manager *m, struct mgr_rec_wl *w, const struct sl_to
         for (uint32_t i = 0; i < w->n_podsets; i++) {
             v[i].before = keep[i];
             for (uint32_t k = 0; k < a->n; k++)
-                if (a->v[k].name == w->podsets[i].name && a->v[k].topology) {
-                    v[i].count = asked(w, &a->v[k]);
+                if (a->v[k].name == w->podsets[i].name && a->v[k].topology &&
+                    mgr_tas_places(m, &a->v[k])) {
+                    v[i].count = mgr_tas_asked(w, &a->v[k]);
                     v[i].flavor = flavor_of(m, &a->v[k]);
                 }
         }
         fine = sl_topo_place(m->tas->topo, w->id.v, 0, v, w->n_podsets, why, sizeof why);
     }
     mgr_podsets_done(&specs);
+    return fine;
+}
+
+bool mgr_tas_move(struct sl_manager *m, struct mgr_rec_wl *w, const struct sl_topo_place *keep) {
+    bool fine = (!w->placed || move(m, w, keep)) && (!w->exact || mgr_exact_move(m, w, keep));
     if (!fine)
         hold_places(m, w);
     return fine;
 }
 
-enum answer { REFUSED, PLACED, NO_NEED };
-
-static enum answer check_places(struct sl_manager *m, struct mgr_rec_wl *w,
-                                const struct sl_podset_assignment *v, uint32_t n,
-                                uint32_t *ret_refused, char *why, size_t why_len) {
-    const char *flavors[SL_MAX_PODSETS];
-    bool any = false;
+/* Which podsets get a place in a topology: flavors, "" for the others. */
+static bool choose_flavors(struct sl_manager *m, const struct mgr_rec_wl *w,
+                           const struct sl_podset_assignment *v, uint32_t n,
+                           const char *flavors[SL_MAX_PODSETS], bool *ret_any,
+                           uint32_t *ret_refused, char *why, size_t why_len) {
+    *ret_any = false;
     if (!w || n != w->n_podsets) {
         sl_fmt_short(why, why_len, "its podsets have changed");
-        return REFUSED;
+        return false;
     }
     for (uint32_t i = 0; i < n; i++) {
         bool wants = w->podsets[i].topology && v[i].count > 0;
         *ret_refused = i;
         if (!choose_flavor(m, &v[i], wants, &flavors[i], why, why_len))
-            return REFUSED;
-        any |= *flavors[i] && v[i].count > 0;
+            return false;
+        *ret_any |= *flavors[i] && v[i].count > 0;
     }
-    if (!any)
-        return NO_NEED;
-    if (place(m, w, v, flavors, why, why_len))
-        return PLACED;
-    *ret_refused = sl_topo_refused(m->tas->topo);
-    return REFUSED;
+    return true;
 }
 
 bool mgr_tas_place(void *ctx, sl_wl_id id, const struct sl_podset_assignment *v, uint32_t n,
                    uint32_t *ret_refused, char *why, size_t why_len) {
     struct sl_manager *m = ctx;
     struct mgr_rec_wl *w = mgr_wl_by_id(m, id);
-    enum answer a = check_places(m, w, v, n, ret_refused, why, why_len);
-    if (a == PLACED)
-        w->placed = true;
-    return a != REFUSED;
+    const char *flavors[SL_MAX_PODSETS];
+    bool any;
+    if (!choose_flavors(m, w, v, n, flavors, &any, ret_refused, why, why_len))
+        return false;
+    if (any && !place(m, w, v, flavors, why, why_len)) {
+        *ret_refused = sl_topo_refused(m->tas->topo);
+        return false;
+    }
+    if (mgr_exact_wanted(m, w)) {
+        if (!mgr_exact_place(m, w, v, flavors, ret_refused, why, why_len)) {
+            if (any)
+                sl_topo_release(m->tas->topo, id.v);
+            return false;
+        }
+        w->exact = true;
+    }
+    w->placed |= any;
+    return true;
 }
 
 bool mgr_tas_would_fit(void *ctx, sl_wl_id id, const struct sl_podset_assignment *v, uint32_t n) {
     struct sl_manager *m = ctx;
+    struct mgr_rec_wl *w = mgr_wl_by_id(m, id);
+    const char *flavors[SL_MAX_PODSETS];
     uint32_t refused;
     char why[256];
-    enum answer a = check_places(m, mgr_wl_by_id(m, id), v, n, &refused, why, sizeof why);
-    if (a == PLACED)
+    bool any;
+    if (!choose_flavors(m, w, v, n, flavors, &any, &refused, why, sizeof why) ||
+        (any && !place(m, w, v, flavors, why, sizeof why)))
+        return false;
+    if (any)
         sl_topo_release(m->tas->topo, id.v);
-    return a != REFUSED;
+    return !mgr_exact_wanted(m, w) || mgr_exact_would_fit(m, w, v, flavors);
 }
 
 void mgr_tas_set_aside(void *ctx, sl_wl_id id, bool aside) {
@@ -244,6 +273,8 @@ void mgr_tas_set_aside(void *ctx, sl_wl_id id, bool aside) {
     const struct mgr_rec_wl *w = mgr_wl_by_id(m, id);
     if (w && w->placed)
         sl_topo_set_aside(m->tas->topo, id.v, aside);
+    if (w && w->exact)
+        mgr_exact_set_aside(m, id, aside);
 }
 
 /* ---- read from the API, and written ---- */
@@ -340,7 +371,7 @@ static char *write_place(const struct sl_topo_place *p) {
 
 /* How many pods of a podset still need their place. Of a set that was made smaller those that came
  * last are gone; of a job, any may be. */
-static int32_t asked(const struct mgr_rec_wl *w, const struct mgr_wl_podset_admission *p) {
+int32_t mgr_tas_asked(const struct mgr_rec_wl *w, const struct mgr_wl_podset_admission *p) {
     for (uint32_t i = 0; w->serving && i < w->n_podsets; i++)
         if (w->podsets[i].name == p->name && w->podsets[i].count < p->count)
             return w->podsets[i].count;
@@ -353,18 +384,30 @@ static uint64_t hash_places(const struct mgr_rec_wl *w, const struct mgr_wl_admi
         if (a->v[i].topology)
             h = sl_hash_u64(
                 sl_hash_u64(sl_hash_u64(h, a->v[i].name), mgr_tas_hash(a->v[i].topology)),
-                (uint64_t)asked(w, &a->v[i]));
+                (uint64_t)mgr_tas_asked(w, &a->v[i]));
     return h;
+}
+
+uint32_t mgr_tas_held(const struct sl_manager *m, const struct mgr_rec_wl *w, struct sl_arena *a,
+                      struct sl_topo_place **ret) {
+    const struct sl_topo_place *v;
+    *ret = sl_arena_alloc0(a, w->n_podsets + 1, sizeof **ret);
+    uint32_t n = w->placed ? sl_topo_held(m->tas->topo, w->id.v, a, &v) : 0;
+    for (uint32_t i = 0; i < n && i < w->n_podsets; i++)
+        (*ret)[i] = v[i];
+    if (w->exact)
+        mgr_exact_held(m, w, *ret, a);
+    return w->placed && n != w->n_podsets ? 0 : w->n_podsets;
 }
 
 void mgr_tas_put_places(const struct sl_manager *m, struct mgr_rec_wl *w,
                         struct mgr_wl_admission *a) {
-    const struct sl_topo_place *places;
+    struct sl_topo_place *places;
     struct sl_arena arena;
-    if (!m->tas->topo || !w->placed)
+    if (!m->tas->topo || !(w->placed || w->exact))
         return;
     sl_arena_init(&arena, CEILING_PLACES);
-    uint32_t n = sl_topo_held(m->tas->topo, w->id.v, &arena, &places);
+    uint32_t n = mgr_tas_held(m, w, &arena, &places);
     if (sl_arena_full(&arena)) { /* without them its pods stay gated */
         sl_log(SL_LOG_WARN, "topology assignment too large, not written",
                SL_S("namespace", mgr_str(m, w->rec.ns)), SL_S("name", w->rec.name));
@@ -379,9 +422,9 @@ void mgr_tas_put_places(const struct sl_manager *m, struct mgr_rec_wl *w,
 }
 
 uint64_t mgr_tas_digest(const struct sl_manager *m, const struct mgr_rec_wl *w) {
-    const struct sl_topo_place *v;
+    struct sl_topo_place *v;
     _cleanup_(sl_arena_done) struct sl_arena arena = SL_ARENA(CEILING_PLACES);
-    uint32_t n = sl_topo_held(m->tas->topo, w->id.v, &arena, &v);
+    uint32_t n = mgr_tas_held(m, w, &arena, &v);
     uint64_t h = n;
     for (uint32_t i = 0; i < n; i++) {
         h = sl_hash_u64(h, v[i].n_domains);
@@ -400,6 +443,13 @@ static const char *flavor_of(const struct sl_manager *m, const struct mgr_wl_pod
         if (sl_topo_has(m->tas->topo, mgr_str(m, p->v[k].flavor)))
             return mgr_str(m, p->v[k].flavor);
     return p->n ? mgr_str(m, p->v[0].flavor) : "";
+}
+
+bool mgr_tas_places(const struct sl_manager *m, const struct mgr_wl_podset_admission *p) {
+    for (uint32_t k = 0; m->tas->topo && k < p->n; k++)
+        if (sl_topo_has(m->tas->topo, mgr_str(m, p->v[k].flavor)))
+            return true;
+    return false;
 }
 
 /* The places of the first pods: they were given out in their order. */
@@ -421,12 +471,22 @@ static void hold_places(struct sl_manager *m, struct mgr_rec_wl *w) {
     if (mgr_podsets_read(m, w->rec.ns, w->podsets, w->n_podsets, &specs)) {
         struct sl_topo_podset *v = podsets_of(m, w, &specs);
         struct sl_topo_place *places = sl_arena_alloc0(&specs.arena, w->n_podsets, sizeof *places);
+        struct sl_topo_place *exact = sl_arena_alloc0(&specs.arena, w->n_podsets, sizeof *exact);
+        bool on_graph = false;
+        w->placed = false;
         for (uint32_t i = 0; i < w->n_podsets; i++)
             for (uint32_t k = 0; k < a->n; k++) {
                 if (a->v[k].name != w->podsets[i].name || !a->v[k].topology ||
                     sl_arena_full(&specs.arena))
                     continue;
-                v[i].count = asked(w, &a->v[k]);
+                if (mgr_exact_is(m, &a->v[k])) {
+                    exact[i] = mgr_tas_read_place(a->v[k].topology, &specs.arena);
+                    trim(&exact[i], mgr_tas_asked(w, &a->v[k]), &specs.arena);
+                    on_graph = true;
+                    continue;
+                }
+                w->placed = true;
+                v[i].count = mgr_tas_asked(w, &a->v[k]);
                 v[i].flavor = flavor_of(m, &a->v[k]);
                 places[i] = mgr_tas_read_place(a->v[k].topology, &specs.arena);
                 trim(&places[i], v[i].count, &specs.arena);
@@ -435,19 +495,26 @@ static void hold_places(struct sl_manager *m, struct mgr_rec_wl *w) {
         if (sl_arena_full(&specs.arena))
             sl_log(SL_LOG_WARN, "topology assignment too large, partly accounted",
                    SL_S("namespace", mgr_str(m, w->rec.ns)), SL_S("name", w->rec.name));
-        sl_topo_hold(m->tas->topo, w->id.v, v, places, w->n_podsets);
-        w->placed = true;
+        if (w->placed)
+            sl_topo_hold(m->tas->topo, w->id.v, v, places, w->n_podsets);
+        w->exact = on_graph;
+        if (on_graph)
+            mgr_exact_hold(m, w, exact);
     }
     mgr_podsets_done(&specs);
 }
 
 static void let_go(struct sl_manager *m, struct mgr_rec_wl *w) {
     w->places = 0;
-    if (!w->placed)
-        return;
-    w->placed = false;
-    sl_topo_release(m->tas->topo, w->id.v);
-    m->tas->places_news = true;
+    if (w->placed) {
+        w->placed = false;
+        sl_topo_release(m->tas->topo, w->id.v);
+        m->tas->places_news = true;
+    }
+    if (w->exact) {
+        w->exact = false;
+        mgr_exact_release(m, w->id);
+    }
 }
 
 void mgr_tas_observe(struct sl_manager *m, struct mgr_rec_wl *w) {
@@ -482,7 +549,9 @@ static void give_back(struct sl_manager *m, const struct mgr_rec_wl *w) {
 void mgr_tas_undo(void *ctx, sl_wl_id id) {
     struct sl_manager *m = ctx;
     struct mgr_rec_wl *w = mgr_wl_by_id(m, id);
-    if (!w || !w->placed)
+    if (!w)
+        mgr_exact_release(m, id);
+    if (!w || !(w->placed || w->exact))
         return;
     let_go(m, w);
     give_back(m, w);

@@ -63,7 +63,7 @@ static uint32_t sift(const struct sl_manager *m, const struct mgr_rec_wl *w,
 }
 
 static bool is_settled(const struct sl_manager *m, const struct mgr_rec_wl *w) {
-    return w->placed && w->seen.admission && !mgr_wl_changing(w, WL_ADMISSION) &&
+    return (w->placed || w->exact) && w->seen.admission && !mgr_wl_changing(w, WL_ADMISSION) &&
            mgr_wl_condition_is_true(m, w, "Admitted") &&
            !mgr_wl_condition_will_be_true(m, w, "Evicted") &&
            !mgr_wl_condition_will_be_true(m, w, "Finished");
@@ -71,13 +71,12 @@ static bool is_settled(const struct sl_manager *m, const struct mgr_rec_wl *w) {
 
 /* Returns whether it stands on a node that has failed, also if nothing can be done about it now. */
 static bool replace(struct sl_manager *m, struct mgr_rec_wl *w) {
-    const struct sl_topo_place *held;
-    struct sl_topo_place keep[SL_MAX_PODSETS];
+    struct sl_topo_place *held, keep[SL_MAX_PODSETS];
     uint32_t failed = 0;
     bool fixed = false;
 
     _cleanup_(sl_arena_done) struct sl_arena a = SL_ARENA(CEILING_PLACES);
-    uint32_t n = sl_topo_held(m->tas->topo, w->id.v, &a, &held);
+    uint32_t n = mgr_tas_held(m, w, &a, &held);
     for (uint32_t i = 0; n == w->n_podsets && i < n; i++) {
         keep[i] = held[i];
         failed += sift(m, w, &w->podsets[i], &keep[i], &a, &fixed);
@@ -100,7 +99,7 @@ void mgr_tas_nodes_failed(struct sl_manager *m) {
         return;
     m->tas->node_failed = false;
     for (struct sl_rec *r; (r = sl_inf_each(m->inf, REC_WORKLOAD, &at));)
-        if (mgr_wl_of(r)->placed)
+        if (mgr_wl_of(r)->placed || mgr_wl_of(r)->exact)
             sick |= is_settled(m, mgr_wl_of(r)) ? replace(m, mgr_wl_of(r)) : true;
     m->tas->replacement_pending = sick;
 }

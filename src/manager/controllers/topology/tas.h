@@ -11,6 +11,8 @@ struct mgr_tas {
     bool places_news;         /* capacity may have become free */
     bool node_failed;         /* a node of a placed workload, or may have ... */
     bool replacement_pending; /* ... and not all got another place */
+    bool exact;               /* a queue wants exact nodes, or a workload has some */
+    uint64_t nodes_version;   /* of the graph of nodes, when it was last asked */
 };
 
 #endif

@@ -38,8 +38,8 @@ void mgr_tas_pod_left(struct sl_manager *m) {
 }
 
 struct sl_engine *mgr_tas_engine(struct sl_manager *m) {
-    struct sl_placer placer = {m, mgr_tas_place, mgr_tas_undo, mgr_tas_set_aside,
-                               mgr_tas_would_fit};
+    struct sl_placer placer = {
+        m, mgr_tas_place, mgr_tas_undo, mgr_tas_set_aside, mgr_tas_would_fit, mgr_exact_soon};
     if (m->spec.parts.tas && m->settings->gates[SL_G_TOPOLOGY_AWARE_SCHEDULING])
         m->tas->topo = sl_topo_new();
     return sl_engine_new(m->tas->topo ? &placer : NULL);

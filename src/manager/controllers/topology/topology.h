@@ -79,7 +79,49 @@ uint64_t mgr_tas_hash(const char *topology);
 /* The assignment; none: no domains. In the arena. */
 struct sl_topo_place mgr_tas_read_place(const char *topology, struct sl_arena *a);
 
+/* Has one of the flavors of this podset a topology? */
+bool mgr_tas_places(const struct sl_manager *m, const struct mgr_wl_podset_admission *p);
+/* How many pods of an admitted podset still need their places. */
+int32_t mgr_tas_asked(const struct mgr_rec_wl *w, const struct mgr_wl_podset_admission *p);
+
+/* ---- exact.c: places on the graph of nodes ---- */
+
+/* What the annotation of a ClusterQueue says; of the queue, with the configuration: are its
+ * Workloads admitted with nodes? */
+uint8_t mgr_exact_decode(yyjson_val *cq);
+bool mgr_exact_queue(struct sl_manager *m, struct sl_rec *cq);
+/* Of the queue that it is in. */
+bool mgr_exact_wanted(const struct sl_manager *m, const struct mgr_rec_wl *w);
+/* Is the place of this podset on the graph? Without a graph it counts as one of a topology. */
+bool mgr_exact_is(const struct sl_manager *m, const struct mgr_wl_podset_admission *p);
+/* Nodes for those podsets whose flavors have no topology (flavors: "" for these). */
+bool mgr_exact_place(struct sl_manager *m, struct mgr_rec_wl *w,
+                     const struct sl_podset_assignment *v, const char *const *flavors,
+                     uint32_t *ret_refused, char *why, size_t why_len);
+/* Could they be found; as soon as pods that are being deleted are gone, if there are any? */
+bool mgr_exact_would_fit(struct sl_manager *m, const struct mgr_rec_wl *w,
+                         const struct sl_podset_assignment *v, const char *const *flavors);
+bool mgr_exact_soon(void *ctx, sl_wl_id id, const struct sl_podset_assignment *v, uint32_t n);
+void mgr_exact_set_aside(const struct sl_manager *m, sl_wl_id id, bool aside);
+/* Holds those of its admission. */
+void mgr_exact_hold(struct sl_manager *m, struct mgr_rec_wl *w, const struct sl_topo_place *places);
+void mgr_exact_release(struct sl_manager *m, sl_wl_id id);
+/* Others in place of those that are not in 'keep'. False: there are none. */
+bool mgr_exact_move(struct sl_manager *m, struct mgr_rec_wl *w, const struct sl_topo_place *keep);
+/* Puts what it holds into v, one for each podset. */
+void mgr_exact_held(const struct sl_manager *m, const struct mgr_rec_wl *w, struct sl_topo_place *v,
+                    struct sl_arena *a);
+/* Has something become free on the graph? */
+void mgr_exact_turn(struct sl_manager *m);
+/* Tells the graph whether all places that Workloads have are held there. */
+void mgr_exact_observed(struct sl_manager *m);
+
 /* ---- replace.c: nodes that fail ---- */
+
+/* All places that it holds, in the topology and on the graph: as many as it has podsets, or none.
+ */
+uint32_t mgr_tas_held(const struct sl_manager *m, const struct mgr_rec_wl *w, struct sl_arena *a,
+                      struct sl_topo_place **ret);
 
 /* Replaces lost assignments, if something has changed since the last attempt. */
 void mgr_tas_nodes_failed(struct sl_manager *m);
