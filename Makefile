@@ -18,7 +18,7 @@ FUZZ ?=
 MUTATIONS ?= 1000000
 MUTATION_SEED ?= 1
 
-.PHONY: all run check kube lint fuzz fuzz-structural uninit histories bench bench-flux bench-kueue bench-pods \
+.PHONY: all run check e2e kube lint fuzz fuzz-structural uninit histories bench bench-flux bench-kueue bench-pods \
 	bench-pools bench-up soak coverage tidy format clean setup setup-build setup-lint
 
 all: build/build.ninja
@@ -40,6 +40,10 @@ check: setup
 	@tools/run-tests tools/lint make:kube SL_SEEDS=$(SEEDS) beside:build:waits \
 		SL_SEEDS=$(SLOW_SEEDS) build-asan objects:build-clang build-clang:digest,layers \
 		SL_SEEDS=$(SEEDS) build:-waits,unit,kubelet,fuzz,cli
+
+# Everything that runs the program against or as a control plane, also what takes too long for `make check`.
+e2e: setup
+	@tools/run-tests make:kube build:kube,up
 
 fuzz: setup build-fuzz/build.ninja
 	@ninja -C build-fuzz --quiet >&2
