@@ -383,6 +383,8 @@ def do_forward(k):
         str(port),
     )
     k.says("condition met", "wait", "--for=condition=Ready", "pod/web", f"--timeout={PATIENCE}s")
+    # The pod is ready as soon as it runs; a connection before it listens would end kubectl's.
+    until(lambda: quietly(urllib.request.urlopen, f"http://127.0.0.1:{port}/"), PATIENCE, "the server in the pod")
     forward = subprocess.Popen(
         k.command("port-forward", "pod/web", f":{port}"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
