@@ -91,11 +91,20 @@ struct sl_fluxqueue *world_leader(struct world *w) {
     return NULL;
 }
 
+/* Kinds that it reads: not those that nobody uses here, such as volumes. */
+static uint32_t count_watched(const struct sl_fluxqueue *q) {
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < FQ_MARKED; k++)
+        n += sl_inf_watches(q->inf, k);
+    return n;
+}
+
 /* It has every stream open, and nothing is on its way. */
 static void note_known(struct world *w, uint32_t i) {
     struct replica *r = &w->replicas[i];
     sl_time now = fakeapi_now(w->api);
-    if (fakeapi_streams(w->api, i) < FQ_MARKED || !sl_fluxqueue_ready(r->q))
+    if (!sl_inf_watches(r->q->inf, FQ_NODE) || fakeapi_streams(w->api, i) < count_watched(r->q) ||
+        !sl_fluxqueue_ready(r->q))
         return;
     if (world_leader(w) == r->q)
         usage_check(w, r->q);
