@@ -9,14 +9,15 @@
  * graph/first-1k-n64 …      the same with n64
  * graph/cancel-1k           giving n1c4 back
  * graph/lonode-1k-s1c4 …    slots at the top: one or 64 of 4 cores, one of a whole node
- * graph/pools-1k …          one slot of four divisible pools (core, memory, pods, gpu), of which
- * each node has one: until the machine is full, lonode graph/reserve-mixed-1k    1,000 jobs of 1 to
- * 128 nodes, 1 to 16 cores, 288 durations: all of them start or have a reservation; -slots-: of 1
- * to 128 slots graph/constraint-16k      n1c4 on 16,384 nodes, with a property that every second
- * one has graph/memory-10k          bytes per vertex of graph and matcher graph/load-10k seconds:
- * making the graph and the matcher graph/plan-*              the planner with 100,000 spans: adding
- * and removing one; the least free amount of a window; the first time at which a large amount is
- * free
+ * graph/pools-1k …          one slot of four divisible pools (core, memory, pods, gpu) of a node,
+ *                           until the machine is full, lonode
+ * graph/reserve-mixed-1k    1,000 jobs of 1 to 128 nodes, 1 to 16 cores, 288 durations: all of
+ *                           them start or have a reservation; -slots-: of 1 to 128 slots
+ * graph/constraint-16k      n1c4 on 16,384 nodes, with a property that every second one has
+ * graph/memory-10k          bytes per vertex of graph and matcher
+ * graph/load-10k            seconds: making the graph and the matcher
+ * graph/plan-*              the planner with 100,000 spans: adding and removing one; the least free
+ *                           amount of a window; the first time at which a large amount is free
  *
  * {"bench":"graph/first-1k","value":1.4,"unit":"us"}
  */

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "core/graph/match/match.h"
-#include "manager/fluxqueue/jobspec.h"
+#include "manager/fluxqueue/jobspec/jobspec.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

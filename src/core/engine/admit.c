@@ -210,6 +210,8 @@ void eng_wl_hold(struct sl_engine *e, uint32_t wl, struct eng_admission *a, sl_t
         w->extra->order_evict = SL_EVICT_NONE;
         w->extra->evict = SL_EVICT_NONE;
         w->extra->reported_hash = 0;
+        w->extra->shown = w->extra->promised = w->extra->put_off = 0;
+        w->extra->preempts = false;
         sl_vec_clear(&w->extra->resume);
     }
 }
@@ -270,6 +272,7 @@ void eng_wl_release_quota(struct sl_engine *e, uint32_t wl) {
     struct eng_tree *t = eng_cq_tree(e, q);
     t->version++;
     t->freed = true;
+    e->later_stale |= e->plans_later;
     eng_tree_mark_dirty(e, t);
     if (w->phase == WL_RESERVED && e->config.afs)
         eng_afs_penalty(e, w->lq, w->admission, -1);

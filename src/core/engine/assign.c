@@ -126,7 +126,7 @@ static struct granular quota_mode(struct sl_engine *e, const struct eng_entry *x
     why->amount = sl_amount_sub(val, available);
     bool while_borrowing = q->borrow_within != SL_BORROW_NEVER ||
                            (e->config.fair_sharing && q->reclaim != SL_RECLAIM_NEVER);
-    if (c->nominal >= val || may_reclaim || while_borrowing)
+    if (!x->later && (c->nominal >= val || may_reclaim || while_borrowing))
         return simulate(e, x, fr, val, borrow);
     return (struct granular){MODE_NO_FIT, 0};
 }
@@ -413,7 +413,11 @@ uint32_t eng_find_targets(struct sl_engine *e, struct eng_entry *x) {
         memcpy(contested, r->contested.v, n_contested * sizeof(*contested));
     struct eng_search s = {x->wl, x->cq, x->slice, uses, n_uses, contested, n_contested, NULL, 0};
     eng_search_places(e, &s, x);
+    if (s.podsets)
+        eng_later_lift(e, ENG_NONE, true);
     x->targets.n = find_victims(e, &s);
+    if (s.podsets)
+        eng_later_lift(e, ENG_NONE, false);
     return x->targets.n;
 }
 
@@ -423,9 +427,18 @@ static bool acceptable(struct sl_engine *e, struct eng_entry *x) {
     return x->mode == MODE_FIT || (x->mode == MODE_PREEMPT && x->targets.n);
 }
 
-/* Fewer pods than requested, as many as can be: binary search over how much to give up. */
-static void assign_partial(struct sl_engine *e, struct eng_entry *x,
-                           const struct eng_wl_extra *resume) {
+/* The same, and not for quota alone: what has its quota needs places that are free. */
+static bool acceptable_in_place(struct sl_engine *e, struct eng_entry *x) {
+    if (x->mode == MODE_FIT && !eng_entry_could_be_placed(e, x))
+        x->mode = MODE_PREEMPT;
+    return acceptable(e, x);
+}
+
+/* Fewer pods than requested, as many as can be: binary search over how much to give up. False: no
+ * number is accepted, and all is as it was. */
+static bool assign_partial(struct sl_engine *e, struct eng_entry *x,
+                           const struct eng_wl_extra *resume,
+                           bool (*accepted)(struct sl_engine *, struct eng_entry *)) {
     const struct eng_shape *s = &e->shapes.v[e->classes.v[x->class].shape];
     struct eng_entry full = *x, good = *x;
     int64_t all = 0, good_at = -1;
@@ -442,7 +455,7 @@ static void assign_partial(struct sl_engine *e, struct eng_entry *x,
         }
         struct eng_entry probe = full;
         eng_assign_counts(e, &probe, counts, resume);
-        if (acceptable(e, &probe)) {
+        if (accepted(e, &probe)) {
             good = probe;
             good_at = mid;
             hi = mid;
@@ -451,6 +464,17 @@ static void assign_partial(struct sl_engine *e, struct eng_entry *x,
         }
     }
     *x = lo == good_at ? good : full;
+    return lo == good_at;
+}
+
+static bool may_shrink(const struct sl_engine *e, const struct eng_entry *x) {
+    return e->shapes.v[e->classes.v[x->class].shape].partial &&
+           eng_gate_on(e, SL_GATE_PARTIAL_ADMISSION);
+}
+
+bool eng_assign_fewer(struct sl_engine *e, struct eng_entry *x) {
+    e->round.memo_valid = false;
+    return may_shrink(e, x) && !x->has_resume && assign_partial(e, x, NULL, acceptable_in_place);
 }
 
 void eng_entry_init(struct sl_engine *e, struct eng_entry *x, uint32_t wl, uint32_t class,
@@ -477,6 +501,8 @@ void eng_assign_flavors(struct sl_engine *e, struct eng_entry *x) {
     eng_assign_counts(e, x, counts, m);
     if (acceptable(e, x))
         return;
-    if (s->partial && eng_gate_on(e, SL_GATE_PARTIAL_ADMISSION))
-        assign_partial(e, x, m);
+    if (!may_shrink(e, x) || assign_partial(e, x, m, acceptable) || !m || !e->cqs.v[x->cq].unplaced)
+        return;
+    /* Flavors before had quota for all and no places: fewer may be placed there. */
+    (void)assign_partial(e, x, NULL, acceptable_in_place);
 }

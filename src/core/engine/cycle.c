@@ -65,6 +65,21 @@ void eng_round_clear(struct eng_round *r) {
         sl_arena_clear(&r->text);
 }
 
+struct eng_marks eng_round_mark(const struct eng_round *r) {
+    return (struct eng_marks){r->picks.n, r->uses.n,   r->whys.n, r->targets.n,
+                              r->tried.n, r->counts.n, r->lacks.n};
+}
+
+void eng_round_rewind(struct eng_round *r, const struct eng_marks *m) {
+    r->picks.n = m->picks;
+    r->uses.n = m->uses;
+    r->whys.n = m->whys;
+    r->targets.n = m->targets;
+    r->tried.n = m->tried;
+    r->counts.n = m->counts;
+    r->lacks.n = m->lacks;
+}
+
 /* ---- looking ---- */
 
 static struct eng_ns *find_ns(const struct sl_engine *e, sl_sym name) {
@@ -252,6 +267,7 @@ static void issue_preemptions(struct sl_engine *e, struct eng_entry *x) {
     struct eng_cq *q = &e->cqs.v[x->cq];
     if (q->strategy == SL_BEST_EFFORT_FIFO)
         q->sticky = x->wl;
+    eng_wl_extra(e, x->wl)->preempts = true;
     forget_resume(e, x->wl);
 }
 
@@ -331,18 +347,30 @@ void eng_entry_process(struct sl_engine *e, uint32_t i) {
         eng_effect_pending(e, x, SL_PENDING_PODS_READY, 0, false);
         return;
     }
-    if (e->has_placer && !eng_entry_place(e, x)) {
+    if (!eng_later_allows(e, x, e->now)) {
         x->outcome = OUT_NO_FIT;
-        if (!e->placer.could || eng_entry_is_next(e, x) || !eng_find_targets(e, x))
-            return;
-        x->mode = MODE_PREEMPT; /* those that block it */
-        if (e->wls.v[x->wl].spares)
-            x->outcome = OUT_GATED;
-        else if (!overlaps(e, x))
-            preempt(e, x);
+        eng_entry_refuse(e, x, 0,
+                         "it would delay a workload that has quota reserved for a later "
+                         "time");
         return;
     }
+    if (e->has_placer && !eng_entry_place(e, x)) {
+        x->outcome = OUT_NO_FIT;
+        if (!e->placer.could || eng_entry_is_next(e, x))
+            return;
+        if (eng_find_targets(e, x))
+            x->mode = MODE_PREEMPT; /* those that block it */
+        else if (!eng_assign_fewer(e, x) || (x->mode == MODE_FIT && !eng_entry_place(e, x)))
+            return;
+        if (x->mode == MODE_PREEMPT && e->wls.v[x->wl].spares)
+            x->outcome = OUT_GATED;
+        else if (x->mode == MODE_PREEMPT && !overlaps(e, x))
+            preempt(e, x);
+        if (x->mode == MODE_PREEMPT)
+            return;
+    }
     x->outcome = OUT_DONE;
+    eng_later_passed(e, x);
     eng_wl_reserve(e, x);
 }
 
@@ -420,6 +448,8 @@ static void send_back(struct sl_engine *e, struct eng_entry *x) {
         /* One that waits for its victims and has scanned in circles goes on waiting in the heap. */
         bool circling = x->has_resume && q->sticky == x->wl;
         bool sleeps = !again && !circling && q->strategy == SL_BEST_EFFORT_FIFO;
+        if (!again)
+            eng_later_refused(e, x);
         eng_effect_pending(e, x, kinds[x->outcome], 0, sleeps);
         forget_resume(e, x->wl);
         if (again) {

@@ -53,6 +53,9 @@ static uint64_t hash_pending(const struct sl_engine *e, const struct eng_entry *
         h = sl_hash_u64(sl_hash_u64(h, (uint64_t)w->before), (uint64_t)w->request);
         h = sl_hash_str(h, w->taint);
     }
+    const struct eng_wl_extra *m = e->wls.v[x->wl].extra;
+    if (m && (m->shown || m->put_off))
+        h = sl_hash_u64(sl_hash_u64(h, (uint64_t)m->shown), (uint64_t)m->put_off);
     return h;
 }
 
@@ -70,6 +73,12 @@ void eng_effect_pending(struct sl_engine *e, struct eng_entry *x, enum sl_pendin
     f->pending.victims = victims;
     f->pending.asleep = asleep;
     f->pending.text = sl_arena_strdup(a, m->invalid ? m->invalid : "");
+    f->pending.reserved = m->shown;
+    f->pending.put_off = m->put_off;
+    if (m->put_off) { /* said once */
+        m->put_off = 0;
+        m->reported_hash = hash_pending(e, x, kind, victims, asleep);
+    }
     if (kind != SL_PENDING_NO_FIT && kind != SL_PENDING_NO_CANDIDATES &&
         kind != SL_PENDING_PREEMPTION)
         return;

@@ -18,6 +18,7 @@ struct sl_engine *sl_engine_new(const struct sl_placer *placer) {
     e->sym_pods = sl_sym_put(&e->syms, "pods");
     e->afs_next = SL_TIME_NEVER;
     e->now = INT64_MIN;
+    e->later_cold = true;
     return e;
 }
 
@@ -30,14 +31,18 @@ static void cq_free(struct eng_cq *q) {
     sl_vec_free(&q->lqs);
     sl_vec_free(&q->prios);
     sl_vec_free(&q->held);
+    sl_vec_free(&q->later.uses);
     sl_heap_done(&q->heap);
     sl_freep(&q->message);
     sl_arena_done(&q->arena);
 }
 
 void eng_cq_init(struct sl_engine *e, struct eng_cq *q, uint32_t node) {
-    *q =
-        (struct eng_cq){.node = node, .sticky = ENG_NONE, .seen_head = ENG_NONE, .entry = ENG_NONE};
+    *q = (struct eng_cq){.node = node,
+                         .sticky = ENG_NONE,
+                         .seen_head = ENG_NONE,
+                         .entry = ENG_NONE,
+                         .later.wl = ENG_NONE};
     sl_heap_init(&q->heap, eng_class_less, eng_class_place, e);
     sl_arena_init(&q->arena, UINT64_C(16) << 20);
 }
@@ -102,6 +107,7 @@ void sl_engine_free(struct sl_engine *e) {
     sl_vec_free(&e->free_lqs);
     sl_vec_free(&e->dirty_trees);
     sl_vec_free(&e->evaluated_trees);
+    sl_vec_free(&e->lost);
     sl_vec_free(&e->due);
     sl_syms_done(&e->syms);
     sl_arena_done(&e->config_arena);
@@ -142,6 +148,20 @@ void sl_engine_refresh(struct sl_engine *e, struct sl_effects *out) {
     e->out = NULL;
 }
 
+/* Rounds until nothing is left to decide; reservations for later are made before the first round
+ * that they concern. */
+static void decide(struct sl_engine *e) {
+    uint32_t plans = 0;
+    e->later_stale |= eng_later_due(e);
+    while (!e->blocked_by_ready && !e->config.no_admission) {
+        if (e->later_stale && plans++ < LATER_PLANS)
+            eng_later_plan(e);
+        if (!e->dirty_trees.n)
+            return;
+        eng_round_run(e);
+    }
+}
+
 void sl_engine_cycle(struct sl_engine *e, sl_time now, struct sl_effects *out) {
     if (now > e->now)
         e->now = now;
@@ -157,8 +177,7 @@ void sl_engine_cycle(struct sl_engine *e, sl_time now, struct sl_effects *out) {
         eng_afs_sample(e);
     e->blocked_by_ready =
         e->blocked_by_ready && e->n_not_ready && e->config.pods_ready && e->config.block_admission;
-    while (e->dirty_trees.n && !e->blocked_by_ready && !e->config.no_admission)
-        eng_round_run(e);
+    decide(e);
     eng_waiting_at_rest(e);
     e->out = NULL;
 }
@@ -168,5 +187,6 @@ sl_time sl_engine_next(const struct sl_engine *e) {
                                            : e->wls.v[sl_heap_top(&e->timers)].extra->deadline;
     if (e->config.no_lifecycle)
         at = SL_TIME_NEVER;
+    at = sl_time_min(at, eng_later_next(e));
     return e->config.afs && e->afs_next < at ? e->afs_next : at;
 }

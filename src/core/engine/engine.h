@@ -35,6 +35,13 @@ struct sl_placer {
     /* It was refused a place: could it be placed as soon as those that are leaving have left? Then
      * nobody is evicted for it. NULL: what is released is free at once. */
     bool (*soon)(void *ctx, sl_wl_id wl, const struct sl_podset_assignment *podsets, uint32_t n);
+    /* The earliest time, a whole second from 'from' on, at which it could be placed, given the
+     * known ends of all that is placed now; false: none is known. That placement is reserved from
+     * then on, in place of another reservation of the workload, until 'forgo' or until it is
+     * placed; 'set_aside' applies to it, too. NULL, both: nothing is reserved for later. */
+    bool (*later)(void *ctx, sl_wl_id wl, const struct sl_podset_assignment *podsets, uint32_t n,
+                  sl_time from, sl_time *ret_at);
+    void (*forgo)(void *ctx, sl_wl_id wl); /* its reservation, if it has one */
 };
 
 struct sl_engine *sl_engine_new(const struct sl_placer *placer);

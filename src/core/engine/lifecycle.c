@@ -46,7 +46,7 @@ static sl_time ready_deadline(const struct sl_engine *e, const struct eng_wl *w)
     return sl_time_add(w->admitted_at, e->config.ready_timeout);
 }
 
-static sl_time exec_deadline(const struct eng_wl *w) {
+sl_time eng_wl_deadline(const struct eng_wl *w) {
     const struct eng_wl_extra *m = w->extra;
     if (!m || !m->max_exec_s)
         return SL_TIME_NEVER;
@@ -61,7 +61,7 @@ void eng_wl_timer(struct sl_engine *e, uint32_t wl) {
     struct eng_wl *w = &e->wls.v[wl];
     sl_time at = SL_TIME_NEVER;
     if (w->phase == WL_ADMITTED && !w->evicting) {
-        sl_time r = ready_deadline(e, w), x = exec_deadline(w);
+        sl_time r = ready_deadline(e, w), x = eng_wl_deadline(w);
         at = r < x ? r : x;
     } else if (w->extra && w->extra->requeue_at && !eng_wl_holds_quota(w)) {
         at = w->extra->requeue_at;
@@ -148,7 +148,7 @@ void eng_timers_run(struct sl_engine *e) {
         (void)sl_heap_pop(&e->timers);
         if (w->phase != WL_ADMITTED) {
             backoff_over(e, wl);
-        } else if (exec_deadline(w) <= e->now) {
+        } else if (eng_wl_deadline(w) <= e->now) {
             w->extra->past_exec_s = 0;
             eng_wl_deactivate(e, wl, SL_CAUSE_MAX_EXECUTION_TIME,
                               "exceeding the maximum execution time");

@@ -37,26 +37,63 @@ bool eng_entry_place(struct sl_engine *e, struct eng_entry *x) {
     char why[512] = "";
     uint32_t refused = 0, n;
     const struct sl_podset_assignment *ps = assignment(e, x, &n);
-    if (e->placer.place(e->placer.ctx, eng_wl_id(e, x->wl), ps, n, &refused, why, sizeof(why)))
-        return true;
+    eng_later_lift(e, x->wl, true);
+    bool placed =
+        e->placer.place(e->placer.ctx, eng_wl_id(e, x->wl), ps, n, &refused, why, sizeof(why));
+    eng_later_lift(e, x->wl, false);
+    if (!placed)
+        eng_entry_refuse(e, x, refused, sl_arena_strdup(&r->text, why));
+    return placed;
+}
+
+void eng_entry_refuse(struct sl_engine *e, struct eng_entry *x, uint32_t podset, const char *why) {
     e->cqs.v[x->cq].unplaced = true;
-    x->whys = (struct eng_range){r->whys.n, 1};
+    x->whys = (struct eng_range){e->round.whys.n, 1};
     x->lacks.n = MAX_LACKS + 1; /* any release may free a place */
-    *sl_vec_push(&r->whys) = (struct sl_why){
-        .kind = SL_WHY_PLACE, .podset = refused, .taint = sl_arena_strdup(&r->text, why)};
-    return false;
+    *sl_vec_push(&e->round.whys) =
+        (struct sl_why){.kind = SL_WHY_PLACE, .podset = podset, .taint = why};
+}
+
+bool eng_entry_could_be_placed(struct sl_engine *e, const struct eng_entry *x) {
+    uint32_t n;
+    bool needs = false;
+    for (uint32_t i = 0; i < x->picks.n && !needs; i++)
+        needs = eng_pick_needs_placement(e, x->cq, &e->round.picks.v[x->picks.from + i]);
+    if (!needs)
+        return true;
+    const struct sl_podset_assignment *ps = assignment(e, x, &n);
+    return e->placer.could(e->placer.ctx, eng_wl_id(e, x->wl), ps, n);
 }
 
 bool eng_entry_is_next(struct sl_engine *e, const struct eng_entry *x) {
     uint32_t n;
-    if (!e->placer.soon)
+    if (!e->placer.soon && !e->n_later)
         return false;
     const struct sl_podset_assignment *ps = assignment(e, x, &n);
-    return e->placer.soon(e->placer.ctx, eng_wl_id(e, x->wl), ps, n);
+    if (e->placer.soon && e->placer.soon(e->placer.ctx, eng_wl_id(e, x->wl), ps, n))
+        return true;
+    if (!e->n_later)
+        return false;
+    eng_later_lift(e, ENG_NONE, true);
+    bool free = e->placer.could(e->placer.ctx, eng_wl_id(e, x->wl), ps, n);
+    eng_later_lift(e, ENG_NONE, false);
+    return free;
+}
+
+bool eng_entry_later(struct sl_engine *e, const struct eng_entry *x, sl_time from,
+                     sl_time *ret_at) {
+    uint32_t n;
+    const struct sl_podset_assignment *ps = assignment(e, x, &n);
+    return e->placer.later(e->placer.ctx, eng_wl_id(e, x->wl), ps, n, from, ret_at);
 }
 
 void sl_engine_places_changed(struct sl_engine *e) {
     eng_refresh(e);
+    e->later_stale |= e->plans_later;
+    eng_places_wake(e);
+}
+
+void eng_places_wake(struct sl_engine *e) {
     for (uint32_t i = 0; i < e->cqs.n; i++) {
         struct eng_cq *q = &e->cqs.v[i];
         if (!q->unplaced)

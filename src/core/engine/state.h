@@ -141,6 +141,14 @@ struct eng_tallies { /* unordered; zero entries are removed */
     uint32_t n, cap;
 };
 
+/* A reservation for a later time (later.c); its nodes are held by the placer. */
+struct eng_later {
+    uint32_t wl; /* NONE: there is none */
+    sl_time at, until;
+    sl_time check;               /* when it is looked at again if it has not started */
+    SL_VEC(struct eng_use) uses; /* global fr */
+};
+
 struct eng_cq {
     uint32_t node;
     bool exists, active;
@@ -177,6 +185,7 @@ struct eng_cq {
     uint32_t fair_first, fair_all; /* the whole run */
     uint64_t fair_search;
     uint32_t entry; /* of this round, NONE */
+    struct eng_later later;
 };
 
 struct eng_afs_item {
@@ -238,6 +247,7 @@ struct eng_class {
     uint32_t lq, shape;
     int64_t priority; /* effective */
     uint32_t only;    /* the one workload it is for, NONE: all that are alike */
+    int64_t length;   /* seconds that they run at most, where that decides; else 0 */
     struct sl_ordset line;
     uint32_t place;    /* in its ClusterQueue's heap */
     uint32_t sleep_at; /* place in cq.asleep */
@@ -334,8 +344,12 @@ struct eng_wl_extra {
     enum sl_cause cause;
     sl_wl_id by;              /* its preemptor */
     SL_VEC(sl_wl_id) victims; /* workloads that it preempts and that have not stopped yet */
-    char *evict_text;         /* its message, reported again when it has stopped */
-    bool released;            /* and that has not been reported yet */
+    bool preempts;            /* it has evicted somebody since it joined the queue */
+    /* Its reservation for a later time: what is reported of it, 0, or NEVER if that is due; what a
+     * delay is counted from; and that of before a delay, until it has been reported. */
+    sl_time shown, promised, put_off;
+    char *evict_text; /* its message, reported again when it has stopped */
+    bool released;    /* and that has not been reported yet */
     bool was_admitted;
     enum sl_evict order_evict; /* Evicted=True with this reason, for the queue-order timestamp */
     sl_time order_evict_at;
@@ -407,6 +421,15 @@ struct eng_ns {
     struct sl_labels labels;
 };
 
+/* ---- reservations for a later time ---- */
+
+#define LATER_DEPTH 8u  /* workloads of one queue that are tried in a plan */
+#define LATER_TRIES 16u /* times that are tried for one of them */
+#define LATER_PLANS 8u  /* in one cycle */
+/* Workloads that have reached their end still stop, and pods get so much time by default: for so
+ * long a start is not called delayed. */
+#define LATER_GRACE (30 * SL_SEC)
+
 /* ---- one round ---- */
 
 enum eng_mode { MODE_NO_FIT, MODE_NO_CANDIDATES, MODE_PREEMPT, MODE_RECLAIM, MODE_FIT };
@@ -430,6 +453,7 @@ struct eng_entry {
     enum eng_mode mode; /* NO_FIT, PREEMPT (the middle three) or FIT */
     uint32_t borrow;
     bool from_start; /* ignore where an earlier scan stopped */
+    bool later;      /* what preemption would give does not count */
     bool resumed;    /* did not start at the first flavor */
     bool has_resume; /* some flavor is still untried */
     bool processed;
@@ -485,6 +509,11 @@ struct eng_round {
     struct sl_arena text;
 };
 
+struct eng_lost {
+    sl_wl_id wl;
+    sl_time at;
+};
+
 struct sl_engine {
     struct sl_placer placer;
     bool has_placer;
@@ -531,6 +560,13 @@ struct sl_engine {
     uint32_t n_not_ready; /* reserved workloads without ready pods, for blockAdmission */
     bool blocked_by_ready;
     sl_time afs_next;
+
+    /* reservations for a later time */
+    bool plans_later; /* there is, or was, a queue that wants exact nodes */
+    bool later_stale; /* something has changed that they depend on */
+    bool later_cold;  /* none was planned yet */
+    uint32_t n_later;
+    SL_VEC(struct eng_lost) lost; /* had one before the plan that is due */
 
     sl_time now;
     struct sl_effects *out; /* during a cycle */
@@ -661,6 +697,8 @@ uint32_t eng_lq_get(struct sl_engine *e, sl_sym ns, sl_sym name);
 void eng_lq_drop_if_unused(struct sl_engine *e, uint32_t lq);
 struct sl_ordkey eng_wl_key(const struct sl_engine *e, uint32_t wl);
 int eng_wl_tie(const void *ctx, uint32_t a, uint32_t b);
+/* In one queue by its order, in different ones by priority and age. */
+bool eng_wl_before(const struct sl_engine *e, uint32_t a, uint32_t b);
 void eng_waiting_positions(const struct sl_engine *e, uint32_t wl, uint32_t *cq_pos,
                            uint32_t *lq_pos, uint32_t *cq_n, uint32_t *lq_n);
 
@@ -689,15 +727,51 @@ struct eng_search {
 bool eng_entry_place(struct sl_engine *e, struct eng_entry *x);
 /* Could a place be what is contested here? */
 bool eng_pick_needs_placement(const struct sl_engine *e, uint32_t cq, const struct eng_pick *p);
-/* Refused a place: does it only wait for what is leaving? Then nobody is evicted for it. */
+/* Could it be placed as it is, or as soon as those that are leaving have left? */
+bool eng_entry_could_be_placed(struct sl_engine *e, const struct eng_entry *x);
+/* It has to wait, for this reason; any release may help. */
+void eng_entry_refuse(struct sl_engine *e, struct eng_entry *x, uint32_t podset, const char *why);
+/* Refused a place: does it only wait for what is leaving, or for a workload with a reservation to
+ * start? Then nobody is evicted for it. */
 bool eng_entry_is_next(struct sl_engine *e, const struct eng_entry *x);
+/* The earliest time from this one on at which it could be placed; that place is reserved. */
+bool eng_entry_later(struct sl_engine *e, const struct eng_entry *x, sl_time from, sl_time *ret_at);
 /* Makes a search for the entry one for a place as well, if it needs one. */
 void eng_search_places(struct sl_engine *e, struct eng_search *s, const struct eng_entry *x);
 /* Removes a workload's usage and restores it; does it fit in the present state? */
 void eng_search_take(struct sl_engine *e, const struct eng_search *s, uint32_t wl);
 void eng_search_put(struct sl_engine *e, const struct eng_search *s, uint32_t wl);
 bool eng_search_fits(struct sl_engine *e, const struct eng_search *s, bool borrowing);
-/* assign.c: which workloads to evict for the assignment just made. Returns how many. */
+/* Workloads that the placer or a reservation has refused are evaluated again. */
+void eng_places_wake(struct sl_engine *e);
+
+/* later.c: reservations for a later time */
+/* From now on there are some: workloads that differ in how long they run are not alike. */
+void eng_later_begin(struct sl_engine *e);
+/* For how long it runs at most, as a class counts it. */
+int64_t eng_later_length(const struct sl_engine *e, uint32_t wl);
+/* Makes all of them anew, in the order of their workloads. */
+void eng_later_plan(struct sl_engine *e);
+/* A time has come at which one should have started. */
+bool eng_later_due(const struct sl_engine *e);
+sl_time eng_later_next(const struct sl_engine *e);
+/* The workload was refused: it gets one if it is the first of its queue. */
+void eng_later_refused(struct sl_engine *e, const struct eng_entry *x);
+/* Would quota that is reserved for a later time still be free then, if it had its own from a time
+ * on? */
+bool eng_later_allows(struct sl_engine *e, const struct eng_entry *x, sl_time from);
+/* It was admitted: those that gave way to it are made anew. */
+void eng_later_passed(struct sl_engine *e, const struct eng_entry *x);
+/* Nodes of those that give way to the workload (NONE: of all) count as free while they are aside.
+ */
+void eng_later_lift(struct sl_engine *e, uint32_t wl, bool aside);
+/* That of the queue is given up. */
+void eng_later_drop(struct sl_engine *e, uint32_t cq);
+
+/* assign.c: it has quota and no places, and evicting others does not help: as many of its pods as
+ * there are places for, if it may have fewer and there is no flavor left to try. False: none. */
+bool eng_assign_fewer(struct sl_engine *e, struct eng_entry *x);
+/* Which workloads to evict for the assignment just made. Returns how many. */
 uint32_t eng_find_targets(struct sl_engine *e, struct eng_entry *x);
 /* Appends targets to round.targets; returns how many. */
 uint32_t eng_preempt_search(struct sl_engine *e, const struct eng_search *s);
@@ -741,6 +815,12 @@ void eng_refresh(struct sl_engine *e);
 /* cycle.c, fair.c: rounds */
 void eng_round_run(struct sl_engine *e);
 void eng_round_clear(struct eng_round *r);
+/* What an evaluation has added to a round can be taken back. */
+struct eng_marks {
+    uint32_t picks, uses, whys, targets, tried, counts, lacks;
+};
+struct eng_marks eng_round_mark(const struct eng_round *r);
+void eng_round_rewind(struct eng_round *r, const struct eng_marks *m);
 /* What the refused class needs before another evaluation can help. */
 void eng_class_set_lacks(struct sl_engine *e, const struct eng_entry *x);
 void eng_round_init(struct eng_round *r);
@@ -781,6 +861,8 @@ void eng_wl_released(struct sl_engine *e, uint32_t wl);
 void eng_wl_deactivate(struct sl_engine *e, uint32_t wl, enum sl_cause cause, const char *text);
 void eng_wl_backoff(struct sl_engine *e, uint32_t wl, int32_t count, sl_time at);
 void eng_wl_timer(struct sl_engine *e, uint32_t wl);
+/* When it has run for as long as it may, NEVER. */
+sl_time eng_wl_deadline(const struct eng_wl *w);
 void eng_timers_run(struct sl_engine *e);
 bool eng_timer_less(const void *e, uint32_t a, uint32_t b);
 uint32_t *eng_timer_place(void *ctx, uint32_t wl);

@@ -135,6 +135,7 @@ void eng_cq_status_update(struct sl_engine *e) {
         if (active != q->active) {
             struct eng_tree *t = eng_cq_tree(e, q);
             t->wake_all |= active;
+            e->later_stale |= e->plans_later;
             eng_tree_mark_dirty(e, t);
             for (uint32_t k = 0; k < q->lqs.n; k++) {
                 const struct eng_lq *l = &e->lqs.v[q->lqs.v[k]];

@@ -444,6 +444,7 @@ void eng_trees_rebuild(struct sl_engine *e) {
 
     eng_trees_free(e);
     sl_vec_clear(&e->dirty_trees);
+    e->later_stale |= e->plans_later;
     e->config_version++;
     link_nodes(e);
     for (uint32_t i = 0; i < e->nodes.n; i++)

@@ -327,7 +327,8 @@ static int check_lines(const struct sl_engine *e, struct sl_err *err) {
         for (uint32_t k = 0; k < c->line.n; k++) {
             const struct eng_wl *w = &e->wls.v[sl_ordset_at(&c->line, k)->id];
             if (w->phase != WL_WAITING || w->class != i || w->shape != c->shape || w->lq != c->lq ||
-                eng_wl_priority(e, w) != c->priority)
+                eng_wl_priority(e, w) != c->priority ||
+                eng_later_length(e, sl_ordset_at(&c->line, k)->id) != c->length)
                 return sl_err_set(err, SL_EMISMATCH, "workload %s stands in the wrong line",
                                   eng_wl_name(w));
         }
@@ -340,11 +341,30 @@ static int check_lines(const struct sl_engine *e, struct sl_err *err) {
     return SL_OK;
 }
 
+static int check_later(const struct sl_engine *e, struct sl_err *err) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < e->cqs.n; i++) {
+        uint32_t wl = e->cqs.v[i].later.wl;
+        if (wl == ENG_NONE)
+            continue;
+        n++;
+        if (e->wls.v[wl].phase != WL_WAITING || e->lqs.v[e->wls.v[wl].lq].cq != i)
+            return sl_err_set(err, SL_EMISMATCH,
+                              "something is reserved for %s, which does not wait",
+                              eng_wl_name(&e->wls.v[wl]));
+    }
+    return n == e->n_later ? SL_OK
+                           : sl_err_set(err, SL_EMISMATCH, "%u reservations for later, %u counted",
+                                        n, e->n_later);
+}
+
 int sl_engine_check(const struct sl_engine *e, struct sl_err *err) {
     if (e->structure_dirty)
         return SL_OK; /* trees are rebuilt before they are read */
     int r = check_usage(e, err);
     if (r >= 0)
         r = check_tallies(e, err);
-    return r < 0 ? r : check_lines(e, err);
+    if (r >= 0)
+        r = check_lines(e, err);
+    return r < 0 ? r : check_later(e, err);
 }

@@ -107,8 +107,14 @@ void eng_lq_drop_if_unused(struct sl_engine *e, uint32_t lq) {
 
 /* ---- classes ---- */
 
-static uint64_t class_key(uint32_t owner, uint32_t shape, int64_t priority, uint32_t only) {
-    return sl_hash_u64(sl_hash_u64((uint64_t)owner << 32 | shape, (uint64_t)priority), only);
+static uint64_t class_key(uint32_t owner, const struct eng_class *c) {
+    uint64_t h = sl_hash_u64((uint64_t)owner << 32 | c->shape, (uint64_t)c->priority);
+    return sl_hash_u64(sl_hash_u64(h, c->only), (uint64_t)c->length);
+}
+
+static bool are_alike(const struct eng_class *a, const struct eng_class *b) {
+    return a->shape == b->shape && a->priority == b->priority && a->only == b->only &&
+           a->length == b->length;
 }
 
 static void class_up(struct sl_engine *e, uint32_t c) {
@@ -120,15 +126,14 @@ static void class_up(struct sl_engine *e, uint32_t c) {
 static void class_join(struct sl_engine *e, uint32_t c, bool follow_kin) {
     struct eng_class *x = &e->classes.v[c];
     uint32_t cq = e->lqs.v[x->lq].cq;
-    uint64_t key = class_key(cq, x->shape, x->priority, x->only);
+    uint64_t key = class_key(cq, x);
     x->next_equivalent = c;
     x->asleep = false;
     uint32_t cur, k;
     for (k = sl_map_first(&e->equivalent_map, key, &cur); k != SL_MAP_NONE;
          k = sl_map_next(&e->equivalent_map, key, &cur)) {
         const struct eng_class *y = &e->classes.v[k];
-        if (y->shape == x->shape && y->priority == x->priority && y->only == x->only &&
-            e->lqs.v[y->lq].cq == cq)
+        if (are_alike(x, y) && e->lqs.v[y->lq].cq == cq)
             break;
     }
     if (k == SL_MAP_NONE) {
@@ -165,7 +170,7 @@ static void class_leave(struct sl_engine *e, uint32_t c) {
     } else {
         sl_heap_remove(&q->heap, c);
     }
-    uint64_t key = class_key(cq, x->shape, x->priority, x->only);
+    uint64_t key = class_key(cq, x);
     uint32_t before = x->next_equivalent;
     while (e->classes.v[before].next_equivalent != c)
         before = e->classes.v[before].next_equivalent;
@@ -181,31 +186,29 @@ static void class_leave(struct sl_engine *e, uint32_t c) {
  * whose refusal is reported for each so that its gate may be opened. */
 static uint32_t class_get(struct sl_engine *e, uint32_t wl) {
     uint32_t lq = e->wls.v[wl].lq, shape = e->wls.v[wl].shape;
-    int64_t priority = eng_wl_priority(e, &e->wls.v[wl]);
     const struct eng_wl_extra *m = e->wls.v[wl].extra;
     bool alike = eng_gate_on(e, SL_GATE_SCHEDULING_EQUIVALENCE_HASHING) && !e->wls.v[wl].spares &&
                  !(m && (m->alone || m->replaces));
-    uint32_t only = alike ? ENG_NONE : wl;
-    uint64_t key = class_key(lq, shape, priority, only);
+    struct eng_class fresh = {.lq = lq,
+                              .shape = shape,
+                              .priority = eng_wl_priority(e, &e->wls.v[wl]),
+                              .only = alike ? ENG_NONE : wl,
+                              .length = eng_later_length(e, wl),
+                              .place = SL_HEAP_OUT,
+                              .used = true};
+    uint64_t key = class_key(lq, &fresh);
     uint32_t cur;
     for (uint32_t c = sl_map_first(&e->class_map, key, &cur); c != SL_MAP_NONE;
-         c = sl_map_next(&e->class_map, key, &cur)) {
-        const struct eng_class *x = &e->classes.v[c];
-        if (x->lq == lq && x->shape == shape && x->priority == priority && x->only == only)
+         c = sl_map_next(&e->class_map, key, &cur))
+        if (e->classes.v[c].lq == lq && are_alike(&e->classes.v[c], &fresh))
             return c;
-    }
     uint32_t c = e->free_classes.n ? sl_vec_pop(&e->free_classes) : e->classes.n;
     if (c == e->classes.n)
         (void)sl_vec_push(&e->classes);
     struct eng_lq *l = &e->lqs.v[lq];
-    e->classes.v[c] = (struct eng_class){.lq = lq,
-                                         .shape = shape,
-                                         .priority = priority,
-                                         .only = only,
-                                         .place = SL_HEAP_OUT,
-                                         .lq_at = l->classes.n,
-                                         .next_equivalent = c,
-                                         .used = true};
+    fresh.lq_at = l->classes.n;
+    fresh.next_equivalent = c;
+    e->classes.v[c] = fresh;
     eng_shape_ref(e, shape);
     *sl_vec_push(&l->classes) = c;
     sl_map_add(&e->class_map, key, c);
@@ -220,7 +223,7 @@ static void class_free(struct sl_engine *e, uint32_t c) {
         l->classes.v[x->lq_at] = last;
         e->classes.v[last].lq_at = x->lq_at;
     }
-    sl_map_del(&e->class_map, class_key(x->lq, x->shape, x->priority, x->only), c);
+    sl_map_del(&e->class_map, class_key(x->lq, x), c);
     sl_ordset_done(&x->line);
     eng_plan_free(&x->plan);
     eng_admission_unref(x->last);
@@ -300,6 +303,8 @@ void eng_wl_enqueue(struct sl_engine *e, uint32_t wl) {
         class_join(e, c, true);
     else if (!x->asleep && sl_ordset_first(&x->line)->id == wl)
         class_up(e, c);
+    /* One that sleeps may be first in its queue now. */
+    e->later_stale |= e->plans_later && x->asleep && sl_ordset_first(&x->line)->id == wl;
 }
 
 /* A deep line is drained in order, but its workloads lie scattered in memory: fetch those that come
@@ -349,6 +354,8 @@ void eng_wl_dequeue(struct sl_engine *e, uint32_t wl) {
     if (l->cq == ENG_NONE)
         return;
     struct eng_cq *q = &e->cqs.v[l->cq];
+    if (q->later.wl == wl)
+        eng_later_drop(e, l->cq);
     if (q->sticky == wl)
         q->sticky = ENG_NONE;
     if (q->seen_head != wl)
@@ -390,6 +397,8 @@ void eng_lq_detach(struct sl_engine *e, uint32_t lq) {
     struct eng_cq *q = &e->cqs.v[l->cq];
     if (q->sticky != ENG_NONE && e->wls.v[q->sticky].lq == lq)
         q->sticky = ENG_NONE;
+    if (q->later.wl != ENG_NONE && e->wls.v[q->later.wl].lq == lq)
+        eng_later_drop(e, l->cq);
     if (!e->structure_dirty)
         eng_cq_tree(e, q)->version++; /* other heads may have stood back for one of these */
     eng_cq_mark_dirty(e, q);
@@ -477,8 +486,7 @@ static bool worth_evaluating(const struct sl_engine *e, const struct eng_cq *q,
  * configuration changed ('retell'), the current numbers are reported to its first. */
 static bool would_move(struct sl_engine *e, uint32_t c, uint32_t cq, bool retell) {
     struct eng_round *r = &e->round;
-    uint32_t marks[] = {r->picks.n, r->uses.n,   r->whys.n, r->targets.n,
-                        r->tried.n, r->counts.n, r->lacks.n};
+    struct eng_marks before = eng_round_mark(r);
     struct eng_entry x;
     eng_entry_init(e, &x, sl_ordset_first(&e->classes.v[c].line)->id, c, cq);
     x.from_start = true;
@@ -492,13 +500,7 @@ static bool would_move(struct sl_engine *e, uint32_t c, uint32_t cq, bool retell
         eng_effect_pending(
             e, &x, x.mode == MODE_NO_FIT ? SL_PENDING_NO_FIT : SL_PENDING_NO_CANDIDATES, 0, true);
     }
-    r->picks.n = marks[0];
-    r->uses.n = marks[1];
-    r->whys.n = marks[2];
-    r->targets.n = marks[3];
-    r->tried.n = marks[4];
-    r->counts.n = marks[5];
-    r->lacks.n = marks[6];
+    eng_round_rewind(r, &before);
     return moves;
 }
 
@@ -572,6 +574,17 @@ uint32_t eng_cq_head(struct sl_engine *e, uint32_t cq) {
             return q->sticky;
     }
     return sl_ordset_first(&top->line)->id;
+}
+
+bool eng_wl_before(const struct sl_engine *e, uint32_t a, uint32_t b) {
+    const struct eng_wl *v = &e->wls.v[a], *w = &e->wls.v[b];
+    struct eng_class x = {.lq = v->lq, .priority = eng_wl_priority(e, v)};
+    struct eng_class y = {.lq = w->lq, .priority = eng_wl_priority(e, w)};
+    struct sl_ordkey k = eng_wl_key(e, a), l = eng_wl_key(e, b);
+    int r = x.priority > y.priority ? -1 : x.priority < y.priority;
+    if (e->lqs.v[v->lq].cq == e->lqs.v[w->lq].cq)
+        r = class_cmp_coarse(e, &x, &y);
+    return r ? r < 0 : sl_ordkey_cmp(&k, &l, eng_wl_tie, e) < 0;
 }
 
 /* How many of the line stand before this workload of class mine. */

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "core/base/buf.h"
+#include "core/base/stamp.h"
 
 #define MAX_MESSAGE_BYTES ((size_t)32 * 1024) /* of one condition; Kubernetes takes no more */
 #define MAX_REASON_BYTES ((size_t)1024 * 1024)
@@ -150,6 +151,15 @@ static void reasons(struct sl_buf *out, const struct sl_effect *x) {
     sl_buf_done(&text);
 }
 
+/* Not Kueue's: only workloads that need exact nodes have a reservation for a later time. */
+static void put_reserved(struct sl_buf *b, sl_time at) {
+    char text[SL_STAMP_TEXT];
+    if (at == SL_TIME_NEVER)
+        sl_buf_puts(b, "; nodes and quota are reserved for it, and not all of them are free yet");
+    else if (at)
+        sl_buf_printf(b, "; nodes and quota are reserved for it from %s on", sl_stamp(at, text));
+}
+
 static void pending(struct writer *w, const struct sl_effect *x) {
     static const char gated[] = "Workload requires preemption, but it's gated";
     struct sl_buf *b = w->text;
@@ -201,6 +211,7 @@ static void pending(struct writer *w, const struct sl_effect *x) {
     case SL_PENDING_COUNT:
         break;
     }
+    put_reserved(b, x->pending.reserved);
     end_condition(w);
     if (x->pending.kind == SL_PENDING_GATED)
         add_condition(w, SL_COND_BLOCKED_ON_PREEMPTION_GATES, true, "PreemptionGated", gated);

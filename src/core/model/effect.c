@@ -103,6 +103,8 @@ static uint64_t pending(uint64_t h, const struct sl_effect *x) {
     if (x->pending.podset_names)
         for (uint32_t i = 0; i < podsets; i++)
             h = sl_digest_str(h, x->pending.podset_names[i]);
+    if (x->pending.reserved || x->pending.put_off)
+        h = digest_number(digest_number(h, x->pending.reserved), x->pending.put_off);
     return h;
 }
 

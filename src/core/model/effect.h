@@ -124,6 +124,9 @@ struct sl_effect {
             uint32_t victims; /* appended: pending the preemption of n */
             const char *text; /* INVALID: the error; NS_MISSING: of the lookup, or NULL */
             bool asleep;      /* it left the heap */
+            /* From when on nodes and quota are reserved for it: 0 if they are not, NEVER if that is
+             * due and others have not left yet. And what it was before it was put off, or 0. */
+            sl_time reserved, put_off;
         } pending;
         struct {
             enum sl_evict reason;

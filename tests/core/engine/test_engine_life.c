@@ -51,7 +51,7 @@ static void test_placer(void **state) {
     (void)state;
     struct placer p = {0};
     struct fx x;
-    small(&x, &(struct sl_placer){&p, place, undo, NULL, NULL, NULL});
+    small(&x, &(struct sl_placer){.ctx = &p, .place = place, .undo = undo});
     sl_wl_id a = wl(&x, "a", 4);
     (void)cycle(&x, SL_SEC);
     assert_int_equal(p.asked, 1);
@@ -539,7 +539,7 @@ static void live(struct fx *x, int n) {
 static void test_end(void **state) {
     (void)state;
     struct placer p = {.yes = true};
-    const struct sl_placer seam = {&p, place, undo, NULL, NULL, NULL};
+    const struct sl_placer seam = {.ctx = &p, .place = place, .undo = undo};
     struct fx x;
     for (int n = 0; n <= 20; n++)
         for (int placed = 0; placed < 2; placed++) {

@@ -19,7 +19,7 @@ static void undo(void *ctx, sl_wl_id id) {
     (void)ctx, (void)id;
 }
 
-static const struct sl_placer yes = {NULL, place, undo, NULL, NULL, NULL};
+static const struct sl_placer yes = {.place = place, .undo = undo};
 static const char *const levels[] = {"block", "rack"};
 
 static void flavor_on(struct fx *x, const char *name, const char *topology, uint32_t n_levels) {
@@ -245,7 +245,8 @@ static bool evicting(const struct fx *x, sl_wl_id id) {
  * flavor has a topology, and where the queue wants places without one. */
 static void contest(bool fair, bool exact) {
     struct room room = {.free = 6};
-    struct sl_placer seam = {&room, sit, rise, step_aside, has_seats, NULL};
+    struct sl_placer seam = {
+        .ctx = &room, .place = sit, .undo = rise, .set_aside = step_aside, .could = has_seats};
     struct sl_config c = sl_config_default;
     struct simple s;
     struct fx x;
@@ -310,7 +311,12 @@ static void test_fair_contest(void **state) {
 static void test_leaving(void **state) {
     (void)state;
     struct room room = {.free = 4};
-    struct sl_placer seam = {&room, sit, rise, step_aside, has_seats, waits_for_leaving};
+    struct sl_placer seam = {.ctx = &room,
+                             .place = sit,
+                             .undo = rise,
+                             .set_aside = step_aside,
+                             .could = has_seats,
+                             .soon = waits_for_leaving};
     struct simple s;
     struct fx x;
     start_engine(&x, &seam);
@@ -348,7 +354,8 @@ static void test_leaving(void **state) {
 static void test_quota_and_places(void **state) {
     (void)state;
     struct room room = {.free = 8};
-    struct sl_placer seam = {&room, sit, rise, step_aside, has_seats, NULL};
+    struct sl_placer seam = {
+        .ctx = &room, .place = sit, .undo = rise, .set_aside = step_aside, .could = has_seats};
     struct simple s;
     struct fx x;
     start_engine(&x, &seam);
@@ -370,12 +377,90 @@ static void test_quota_and_places(void **state) {
     stop_engine(&x);
 }
 
+/* So many pods, and no fewer than the least. */
+static sl_wl_id wl_may_shrink(struct fx *x, const char *name, int32_t priority, int32_t pods,
+                              int32_t least) {
+    struct sl_request r = {"gpu", UNITS(1)};
+    struct sl_podset_spec p = {
+        .name = "main", .count = pods, .min_count = least, .requests = &r, .n_requests = 1};
+    struct sl_workload_spec s = wl_spec(name, priority);
+    s.queue = "l";
+    if (sl_engine_shape(x->e, &p, 1, &s.shape, &x->err) < 0)
+        fail_msg("%s", x->err.text);
+    sl_wl_id id = apply_fact(x, (struct sl_fact){.kind = SL_FACT_WORKLOAD, .workload = s});
+    sl_engine_shape_release(x->e, s.shape);
+    return id;
+}
+
+static int32_t pods_of(struct fx *x, sl_wl_id id, struct sl_arena *a) {
+    const struct sl_podset_assignment *ps;
+    return sl_engine_assignment(x->e, id, a, &ps) ? ps[0].count : 0;
+}
+
+/* Who may have fewer pods has as many as there are seats for, of those that it has quota for; not
+ * where evicting others, or waiting for those that leave, gives it all. */
+static void test_fewer(void **state) {
+    (void)state;
+    struct room room = {.free = 7};
+    struct sl_placer seam = {.ctx = &room,
+                             .place = sit,
+                             .undo = rise,
+                             .set_aside = step_aside,
+                             .could = has_seats,
+                             .soon = waits_for_leaving};
+    struct sl_arena a;
+    struct simple s;
+    struct fx x;
+    sl_arena_init(&a, 65536);
+    start_engine(&x, &seam);
+    flavor_on(&x, "f", "", 0);
+    struct sl_cq_spec queue = cq_spec(&s, "q", "", "f", "gpu", 12);
+    queue.exact_nodes = true;
+    cq_apply(&x, queue);
+    lq(&x, "l", "q");
+
+    sl_wl_id big = wl_may_shrink(&x, "big", 5, 10, 2); /* has quota for all, seats for 7 */
+    (void)cycle(&x, SL_SEC);
+    assert_int_equal(phase(&x, big), SL_PHASE_ADMITTED);
+    assert_int_equal(pods_of(&x, big, &a), 7);
+    assert_int_equal(room.free, 0);
+    assert_int_equal(cell(&x, "q", "f", "gpu").usage, 7);
+
+    sl_wl_id least = wl_may_shrink(&x, "least", 5, 4, 3);
+    room.free = 2;
+    (void)cycle(&x, 2 * SL_SEC);
+    assert_int_equal(phase(&x, least), SL_PHASE_ASLEEP);
+    waits(&x, "the room is full");
+    assert_int_equal(room.free, 2); /* what it cannot use is not held */
+    room.leaving = 2;
+    sl_engine_places_changed(x.e);
+    (void)cycle(&x, 3 * SL_SEC);
+    assert_int_not_equal(phase(&x, least), SL_PHASE_ADMITTED);
+    room.free = 3;
+    room.leaving = 1;
+    sl_engine_places_changed(x.e);
+    (void)cycle(&x, 4 * SL_SEC); /* soon there are seats for all of it */
+    assert_int_not_equal(phase(&x, least), SL_PHASE_ADMITTED);
+    room.leaving = 0;
+    sl_engine_places_changed(x.e);
+    (void)cycle(&x, 5 * SL_SEC);
+    assert_int_equal(pods_of(&x, least, &a), 3);
+
+    sl_wl_id high = wl_may_shrink(&x, "high", 9, 5, 1); /* evicts rather than shrinks */
+    room.free = 1;
+    (void)cycle(&x, 6 * SL_SEC);
+    assert_int_equal(phase(&x, high) == SL_PHASE_ADMITTED, false);
+    assert_true(evicting(&x, big) || evicting(&x, least));
+    stop_engine(&x);
+    sl_arena_done(&a);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each_to_its_own), cmocka_unit_test(test_everybody_gets_a_place),
         cmocka_unit_test(test_no_topology),     cmocka_unit_test(test_contest),
         cmocka_unit_test(test_fair_contest),    cmocka_unit_test(test_quota_and_places),
-        cmocka_unit_test(test_leaving),
+        cmocka_unit_test(test_leaving),         cmocka_unit_test(test_fewer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

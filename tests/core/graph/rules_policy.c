@@ -208,6 +208,14 @@ const struct rule rules_policy[] = {
      "graph cluster0{node0-3{core0-3}}\n"
      "try slot6{core1}\n"
      "= m 0+100 cluster0{node0{core0:x core1:x core2:x core3:x} node1{core2:x core3:x}}\n"},
+    /* of more than 16 equal ones, those that its sort leaves in front */
+    {"rule_3_8_locality_as_fluxion_has_it", "verdicts fluxion\n"
+                                            "policy locality\n"
+                                            "time 0 100\n"
+                                            "graph cluster0{node0-4{core0-3}}\n"
+                                            "try slot6{core1}\n"
+                                            "= m 0+100 cluster0{node2{core1:x} node3{core0:x} "
+                                            "node4{core0:x core1:x core2:x core3:x}}\n"},
     {"rule_3_8_variation_prefers_low_classes",
      "policy variation\n"
      "time 0 100\n"

@@ -26,4 +26,16 @@ static inline void sl_bits_clear(uint64_t *v, uint32_t i) {
     v[i / 64] &= ~(UINT64_C(1) << (i % 64));
 }
 
+/* Is any set of those from 'from' to before 'to'? */
+static inline bool sl_bits_any(const uint64_t *v, uint32_t from, uint32_t to) {
+    for (uint32_t i = from; i < to;) {
+        uint32_t n = 64 - i % 64 < to - i ? 64 - i % 64 : to - i;
+        uint64_t mask = (n == 64 ? ~UINT64_C(0) : (UINT64_C(1) << n) - 1) << (i % 64);
+        if (v[i / 64] & mask)
+            return true;
+        i += n;
+    }
+    return false;
+}
+
 #endif

@@ -241,7 +241,8 @@ static void wl_update(struct sl_engine *e, uint32_t i, const struct sl_workload_
     bool ended = s->inactive && !w->inactive;
     bool regrouped = s->preemption_gated != w->spares ||
                      strcmp(w->extra && w->extra->replaces ? w->extra->replaces : "",
-                            s->replaces ? s->replaces : "") != 0;
+                            s->replaces ? s->replaces : "") != 0 ||
+                     (e->plans_later && s->max_exec_s != (w->extra ? w->extra->max_exec_s : 0));
     bool flags = s->inactive != w->inactive || s->on_hold != w->on_hold || regrouped ||
                  (s->gated_by && *s->gated_by) != w->gated;
     set_flags(e, i, s);

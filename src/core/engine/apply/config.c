@@ -374,6 +374,8 @@ int eng_apply_cq(struct sl_engine *e, const struct sl_fact *f, struct sl_err *er
     q->stop = s->stop;
     q->terminating = s->terminating;
     q->exact_nodes = s->exact_nodes;
+    if (q->exact_nodes)
+        eng_later_begin(e);
     sl_arena_clear(&q->arena);
     q->namespaces = s->namespaces;
     copy_selector(&q->arena, &q->namespaces);

@@ -14,6 +14,18 @@ struct graph_list *graph_walk_lists(struct graph_walk *w, uint32_t n) {
     return sl_arena_alloc0(&w->m->scratch, n, sizeof(struct graph_list));
 }
 
+void graph_list_count(struct graph_list *l, int64_t count, bool divisible) {
+    l->n++;
+    l->total += count;
+    if (l->per == 0)
+        return;
+    l->gathered += count;
+    if (l->gathered < l->per)
+        return;
+    l->bundles += divisible ? (uint32_t)(l->gathered / l->per) : 1;
+    l->gathered = divisible ? l->gathered % l->per : 0;
+}
+
 void graph_list_push(struct graph_list *l, struct graph_group *g) {
     g->next = NULL;
     g->turn = l->n;
@@ -22,15 +34,7 @@ void graph_list_push(struct graph_list *l, struct graph_group *g) {
     else
         l->first = g;
     l->last = g;
-    l->n++;
-    l->total += g->count;
-    if (l->per == 0)
-        return;
-    l->gathered += g->count;
-    if (l->gathered < l->per)
-        return;
-    l->bundles += g->divisible ? (uint32_t)(l->gathered / l->per) : 1;
-    l->gathered = g->divisible ? l->gathered % l->per : 0;
+    graph_list_count(l, g->count, g->divisible);
 }
 
 static struct graph_claim *new_claim(struct graph_walk *w, uint32_t block, uint32_t n_words) {
@@ -123,55 +127,95 @@ static int by_policy(const void *a, const void *b, void *ctx) {
                                 : by_turn(ctx, x, y);
 }
 
-static int by_score(const void *a, const void *b) {
-    const struct graph_group *x = *(struct graph_group *const *)a,
-                             *y = *(struct graph_group *const *)b;
-    return x->score < y->score ? -1 : x->score > y->score;
-}
+/* ---- locality ---- */
 
-struct stretch {
-    int64_t first, last; /* consecutive scores */
+/* Up to so many equal ones keep their order. */
+#define FEW 16u
+
+struct keyed {
+    int64_t key; /* high first */
+    struct graph_group *g;
 };
 
-static const struct stretch *stretch_of(const struct stretch *v, uint32_t n, int64_t score) {
-    uint32_t lo = 0, hi = n;
-    while (hi - lo > 1) {
-        uint32_t mid = lo + (hi - lo) / 2;
-        if (v[mid].first <= score)
-            lo = mid;
-        else
-            hi = mid;
-    }
-    return &v[lo];
+static int by_key(const void *a, const void *b) {
+    const struct keyed *x = a, *y = b;
+    return x->key < y->key ? -1 : x->key > y->key;
 }
 
-struct stretches {
-    const struct sl_match *m;
-    const struct stretch *v;
-    uint32_t n;
-};
-
-static int by_stretch(const void *a, const void *b, void *ctx) {
-    const struct graph_group *x = *(struct graph_group *const *)a,
-                             *y = *(struct graph_group *const *)b;
-    const struct stretches *s = ctx;
-    const struct stretch *p = stretch_of(s->v, s->n, x->score);
-    const struct stretch *q = stretch_of(s->v, s->n, y->score);
-    return p != q ? (p > q ? -1 : 1) : by_turn(s->m, x, y);
+static int keyed_by_turn(const void *a, const void *b, void *ctx) {
+    const struct keyed *x = a, *y = b;
+    return by_turn(ctx, x->g, y->g);
 }
 
-/* By intervals of consecutive scores, the highest first; in one, as they were found. */
-static void order_by_stretch(struct graph_walk *w, struct graph_group **v, uint32_t n) {
-    struct stretch *all = sl_arena_alloc(&w->m->scratch, n * sizeof(*all));
-    struct stretches s = {w->m, all, 0};
-    qsort(v, n, sizeof(struct graph_group *), by_score); /* ties do not matter yet */
-    for (uint32_t i = 0; i < n; i++) {
-        if (s.n > 0 && v[i]->score <= all[s.n - 1].last + 1)
-            all[s.n - 1].last = v[i]->score;
-        else
-            all[s.n++] = (struct stretch){v[i]->score, v[i]->score};
+static int keyed_by_both(const void *a, const void *b, void *ctx) {
+    return by_key(b, a) ? by_key(b, a) : keyed_by_turn(a, b, ctx);
+}
+
+static void swap_keyed(struct keyed *a, struct keyed *b) {
+    struct keyed c = *a;
+    *a = *b;
+    *b = c;
+}
+
+/* Divides them by the median of the second, the middle and the last one, which comes first. Returns
+ * where the lower part begins. */
+static uint32_t divide(struct keyed *v, uint32_t n) {
+    struct keyed *a = v + 1, *b = v + n / 2, *c = v + n - 1;
+    uint32_t lo = 1, hi = n;
+    if (a->key > b->key)
+        swap_keyed(v, b->key > c->key ? b : a->key > c->key ? c : a);
+    else
+        swap_keyed(v, a->key > c->key ? a : b->key > c->key ? c : b);
+    for (;; lo++) {
+        while (v[lo].key > v->key)
+            lo++;
+        do
+            hi--;
+        while (v->key > v[hi].key);
+        if (lo >= hi)
+            return lo;
+        swap_keyed(&v[lo], &v[hi]);
     }
-    qsort_r(v, n, sizeof(struct graph_group *), by_stretch, &s);
+}
+
+/* They are divided as the sort of Fluxion's library does, since that is what decides between equal
+ * ones there; what was divided too often to be of use is ordered by turn. */
+static void divide_all(struct keyed *v, uint32_t n, uint32_t depth, struct sl_match *m) {
+    for (; n > FEW && depth > 0; depth--) {
+        uint32_t at = divide(v, n);
+        divide_all(v + at, n - at, depth - 1, m);
+        n = at;
+    }
+    if (n > FEW)
+        qsort_r(v, n, sizeof(*v), keyed_by_both, m);
+}
+
+static void sort_keyed(struct keyed *v, uint32_t n, struct sl_match *m) {
+    uint32_t depth = 0;
+    for (uint32_t i = n; i > 1; i /= 2)
+        depth += 2;
+    divide_all(v, n, depth, m);
+    for (uint32_t i = 1; i < n; i++)
+        for (uint32_t k = i; k > 0 && v[k].key > v[k - 1].key; k--)
+            swap_keyed(&v[k], &v[k - 1]);
+}
+
+/* At the top by intervals of consecutive scores, the highest first; inside by score. Of equal ones
+ * the one that was found first comes first, unless Fluxion's answers are wanted. */
+static void order_by_intervals(struct graph_walk *w, struct graph_group **v, uint32_t n, bool top) {
+    struct keyed *k = sl_arena_alloc(&w->m->scratch, (n + 1) * sizeof(*k));
+    for (uint32_t i = 0; i < n; i++)
+        k[i] = (struct keyed){v[i]->score, v[i]};
+    if (top)
+        qsort(k, n, sizeof(*k), by_key); /* ties do not matter yet */
+    for (uint32_t i = 1; i < n && top; i++)
+        if (k[i].key <= k[i - 1].g->score + 1)
+            k[i].key = k[i - 1].key;
+    qsort_r(k, n, sizeof(*k), w->m->fluxion ? keyed_by_turn : keyed_by_both, w->m);
+    if (w->m->fluxion)
+        sort_keyed(k, n, w->m);
+    for (uint32_t i = 0; i < n; i++)
+        v[i] = k[i].g;
 }
 
 struct graph_group **graph_walk_order(struct graph_walk *w, const struct graph_list *l, bool top) {
@@ -185,8 +229,8 @@ struct graph_group **graph_walk_order(struct graph_walk *w, const struct graph_l
     }
     if (w->aux && w->m->policy.stop_early)
         return v; /* as they were found */
-    if (top && w->m->policy.locality)
-        order_by_stretch(w, v, n);
+    if (w->m->policy.locality && (top || w->m->fluxion))
+        order_by_intervals(w, v, n, top);
     else if (!sorted)
         qsort_r(v, n, sizeof(struct graph_group *), by_policy, w->m);
     return v;

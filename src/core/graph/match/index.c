@@ -135,17 +135,19 @@ uint32_t graph_index_next(const struct sl_match *m, uint32_t from, const int64_t
 
 /* ---- weights ---- */
 
-/* What was never in a result is heaviest, and so is what has no filter. */
-static int64_t weight(const struct sl_match *m, uint32_t pos) {
-    uint32_t inner = m->spots[pos].inner;
-    uint8_t t = inner == GRAPH_NONE ? WEIGH_NOT : m->inners.v[inner].weigh;
-    if (t == WEIGH_NOT || !m->policy.stop_early || !sl_bits_get(m->visited.v, m->spots[pos].v))
+/* What was never in a result is heaviest, and so is what has no filter. Only policies that stop
+ * early have weights. */
+static int64_t weight(const struct sl_match *m, uint32_t inner) {
+    const struct graph_inner *in = &m->inners.v[inner];
+    if (in->weigh == WEIGH_NOT || !sl_bits_get(m->visited.v, m->spots[in->pos].v))
         return INT64_MAX;
-    return t == WEIGH_NOTHING ? 0 : m->free_amounts[(size_t)inner * m->n_counted + t];
+    return in->weigh == WEIGH_NOTHING ? 0
+                                      : m->free_amounts[(size_t)inner * m->n_counted + in->weigh];
 }
 
 int64_t graph_index_weight(const struct sl_match *m, uint32_t pos) {
-    return weight(m, pos);
+    uint32_t inner = m->spots[pos].inner;
+    return inner == GRAPH_NONE ? INT64_MAX : weight(m, inner);
 }
 
 static int by_position(const void *ctx, uint32_t a, uint32_t b) {
@@ -158,21 +160,13 @@ static struct sl_ordkey weight_key(const struct sl_match *m, uint32_t pos, int64
         .at = -w, .tie = UINT64_MAX - (uint64_t)graph_vertex_at(m, pos)->uniq_id, .id = pos};
 }
 
-/* The ordered set that a position stands in, NULL if its siblings are not weighed. */
-static struct sl_ordset *heavy_of(const struct sl_match *m, uint32_t pos) {
-    sl_vtx parent = graph_vertex_at(m, pos)->parent;
-    if (!m->heavy || parent == SL_VTX_NONE)
-        return NULL;
-    struct sl_ordset *s = &m->heavy[m->spots[sl_graph_vertex(m->g, parent)->pos].inner];
-    return s->n ? s : NULL;
-}
-
-static void reweigh(struct sl_match *m, uint32_t pos, int64_t before) {
-    struct sl_ordset *s = heavy_of(m, pos);
-    int64_t now = weight(m, pos);
-    if (!s || now == before)
+static void reweigh(struct sl_match *m, uint32_t inner, int64_t before) {
+    const struct graph_inner *in = &m->inners.v[inner];
+    struct sl_ordset *s = in->up == GRAPH_NONE ? NULL : &m->heavy[in->up];
+    int64_t now = weight(m, inner);
+    if (now == before || !s || s->n == 0) /* siblings may not be weighed */
         return;
-    struct sl_ordkey old = weight_key(m, pos, before), new = weight_key(m, pos, now);
+    struct sl_ordkey old = weight_key(m, in->pos, before), new = weight_key(m, in->pos, now);
     sl_assert(sl_ordset_del(s, &old, by_position, NULL));
     sl_ordset_add(s, &new, by_position, NULL);
 }
@@ -219,7 +213,7 @@ static void build_weights(struct sl_match *m) {
             some = m->spots[m->kids_by_uniq[in->kids + k]].inner != GRAPH_NONE;
         for (uint32_t k = 0; k < in->n_kids && some; k++) {
             uint32_t pos = m->kids_by_uniq[in->kids + k];
-            struct sl_ordkey key = weight_key(m, pos, weight(m, pos));
+            struct sl_ordkey key = weight_key(m, pos, graph_index_weight(m, pos));
             sl_ordset_add(&m->heavy[i], &key, by_position, NULL);
         }
     }
@@ -244,7 +238,7 @@ void graph_index_build(struct sl_match *m) {
             m->total[(size_t)up * n + t] += graph_vertex_at(m, pos)->size;
     }
     for (uint32_t i = m->inners.n; i-- > 0;) {
-        uint32_t up = inner_of_parent(m, m->inners.v[i].pos);
+        uint32_t up = m->inners.v[i].up;
         for (uint32_t t = 0; t < n && up != GRAPH_NONE; t++)
             m->total[(size_t)up * n + t] += m->total[(size_t)i * n + t];
     }
@@ -269,13 +263,14 @@ void graph_index_free(struct sl_match *m) {
 /* Above a block, for all that changed in it at once. */
 static void add_above(struct sl_match *m, uint32_t pos, const int64_t *more) {
     uint32_t n = m->n_counted;
-    for (uint32_t up = inner_of_parent(m, pos); up != GRAPH_NONE;
-         up = inner_of_parent(m, m->inners.v[up].pos)) {
-        uint32_t at = m->inners.v[up].pos;
-        int64_t before = weight(m, at);
+    for (uint32_t up = inner_of_parent(m, pos); up != GRAPH_NONE; up = m->inners.v[up].up) {
+        uint8_t of = m->inners.v[up].weigh;
+        bool moves = m->heavy && of < TYPES_MAX && more[of] != 0;
+        int64_t before = moves ? weight(m, up) : 0;
         for (uint32_t t = 0; t < n; t++)
             m->free_amounts[(size_t)up * n + t] += more[t];
-        reweigh(m, at, before);
+        if (moves)
+            reweigh(m, up, before);
     }
 }
 
@@ -285,18 +280,19 @@ void graph_index_mask(struct sl_match *m, const struct graph_block *b, const uin
     int64_t more[TYPES_MAX] = {0}, few[8];
     if (b->pos >= m->n_tree)
         return;
+    bool has_inner = b->n > 1 && first != GRAPH_NONE;
     /* Inner vertices of a block stand side by side, and their weights change once. */
-    if (b->n > 1 && first != GRAPH_NONE)
+    if (has_inner && m->heavy)
         while (first + n_inner < m->inners.n && m->inners.v[first + n_inner].pos < b->pos + b->n)
             n_inner++;
     int64_t *before = few;
     if (n_inner > SL_LEN(few))
         before = sl_alloc(n_inner * sizeof(*before));
     for (uint32_t i = 0; i < n_inner; i++)
-        before[i] = weight(m, m->inners.v[first + i].pos);
+        before[i] = weight(m, first + i);
     uint64_t plain[BLOCK_WORDS] = {0}; /* these are counted by masks */
     uint32_t n_words = graph_block_words(b);
-    for (uint32_t k = 0; n_inner > 0 && k < m->inners.v[first].n_runs; k++) {
+    for (uint32_t k = 0; has_inner && k < m->inners.v[first].n_runs; k++) {
         const struct graph_run *run = &m->runs.v[m->inners.v[first].runs + k];
         uint8_t t = m->types.v[run->type].counted;
         if (run->mask == 0)
@@ -326,7 +322,7 @@ void graph_index_mask(struct sl_match *m, const struct graph_block *b, const uin
             }
         }
     for (uint32_t i = 0; i < n_inner; i++)
-        reweigh(m, m->inners.v[first + i].pos, before[i]);
+        reweigh(m, first + i, before[i]);
     if (before != few)
         sl_freep(&before);
     add_above(m, b->pos, more);
@@ -349,8 +345,7 @@ void graph_index_resize(struct sl_match *m, uint32_t pos, int64_t more) {
     uint8_t t = m->types.v[m->spots[pos].type].counted;
     const struct graph_block *b = &m->blocks.v[m->spots[pos].block];
     if (t < TYPES_MAX && pos < m->n_tree)
-        for (uint32_t up = inner_of_parent(m, pos); up != GRAPH_NONE;
-             up = inner_of_parent(m, m->inners.v[up].pos))
+        for (uint32_t up = inner_of_parent(m, pos); up != GRAPH_NONE; up = m->inners.v[up].up)
             m->total[(size_t)up * m->n_counted + t] += more;
     /* A job that has it with all that contains it has all of it, however much that is. */
     graph_index_amount(m, pos, sl_bits_get(&m->held[b->held], pos - b->pos) ? 0 : more);
@@ -372,24 +367,14 @@ static void visit(struct sl_match *m, uint32_t inner, bool kept_below) {
         in->weigh == WEIGH_NOTHING || m->total[(size_t)inner * m->n_counted + in->weigh] == 0;
     if (nothing && !kept_below)
         return;
-    int64_t before = weight(m, in->pos);
+    int64_t before = weight(m, inner);
     sl_bits_set(m->visited.v, m->spots[in->pos].v);
-    reweigh(m, in->pos, before);
+    reweigh(m, inner, before);
 }
 
 void graph_index_visit_one(struct sl_match *m, uint32_t inner, bool kept_below) {
     if (is_unvisited(m, inner))
         visit(m, inner, kept_below);
-}
-
-static bool any_bit(const uint64_t *v, uint32_t from, uint32_t to) {
-    for (uint32_t i = from; i < to; i++) {
-        if (i % 64 == 0 && to - i >= 64 && v[i / 64] == 0)
-            i += 63;
-        else if (sl_bits_get(v, i))
-            return true;
-    }
-    return false;
 }
 
 /* Most have been visited long ago, so what the claim has is looked at late. */
@@ -404,13 +389,13 @@ static void visit_claim(struct sl_match *m, const struct graph_claim *c, bool ke
             continue;
         uint32_t at = m->inners.v[i].pos, from = at - pos, to = graph_end_of(m, at) - pos;
         to = to < b->n ? to : b->n;
-        if (any_bit(c->bits, from, to) || any_bit(c->bits + graph_block_words(b), from, to))
-            visit(m, i, kept && any_bit(c->bits, from + 1, to));
+        if (from == 0 || sl_bits_any(c->bits, from, to) ||
+            sl_bits_any(c->bits + graph_block_words(b), from, to))
+            visit(m, i, kept && sl_bits_any(c->bits, from + 1, to));
     }
-    for (uint32_t up = inner_of_parent(m, pos); up != GRAPH_NONE;
-         up = inner_of_parent(m, m->inners.v[up].pos))
+    for (uint32_t up = inner_of_parent(m, pos); up != GRAPH_NONE; up = m->inners.v[up].up)
         if (is_unvisited(m, up))
-            visit(m, up, kept && (!b || any_bit(c->bits, 0, b->n)));
+            visit(m, up, kept && (!b || sl_bits_any(c->bits, 0, b->n)));
 }
 
 void graph_index_visit(struct sl_match *m, const struct graph_chain *c, bool kept) {

@@ -148,8 +148,13 @@ static int place_spots(struct sl_match *m, struct sl_err *err) {
         if (leaf)
             continue;
         m->spots[pos].inner = m->inners.n;
-        *sl_vec_push(&m->inners) =
-            (struct graph_inner){.pos = pos, .kids = x->kids, .n_kids = x->n_kids};
+        *sl_vec_push(&m->inners) = (struct graph_inner){
+            .pos = pos,
+            .kids = x->kids,
+            .n_kids = x->n_kids,
+            .up = x->parent == SL_VTX_NONE ? GRAPH_NONE
+                                           : m->spots[sl_graph_vertex(m->g, x->parent)->pos].inner,
+        };
         for (uint32_t k = 0; k < x->n_kids; k++)
             m->kids[x->kids + k] = sl_graph_vertex(m->g, kids[x->kids + k])->pos;
     }
@@ -235,17 +240,16 @@ static void place_kids(struct sl_match *m) {
         in->n_runs = m->runs.n - in->runs;
         for (uint32_t k = in->runs; k < m->runs.n; k++)
             find_plain(m, in, &m->runs.v[k]);
-        if (x->parent != SL_VTX_NONE)
-            in->factor = m->inners.v[m->spots[sl_graph_vertex(m->g, x->parent)->pos].inner].factor;
+        if (in->up != GRAPH_NONE)
+            in->factor = m->inners.v[in->up].factor;
         if (m->policy.node_centric && m->spots[in->pos].is_node)
             in->factor += node_factor(x);
     }
     for (uint32_t i = m->inners.n; i-- > 0;) {
         struct graph_inner *in = &m->inners.v[i];
         in->below |= in->kid_types;
-        sl_vtx parent = graph_vertex_at(m, in->pos)->parent;
-        if (parent != SL_VTX_NONE)
-            m->inners.v[m->spots[sl_graph_vertex(m->g, parent)->pos].inner].below |= in->below;
+        if (in->up != GRAPH_NONE)
+            m->inners.v[in->up].below |= in->below;
     }
 }
 

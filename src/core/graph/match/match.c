@@ -324,6 +324,19 @@ bool sl_match_job(const struct sl_match *m, int64_t jobid, struct sl_match_job_i
     return j != NULL;
 }
 
+uint32_t sl_match_reservations(const struct sl_match *m, int64_t from, int64_t *ret, uint32_t max) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < m->jobs.n; i++) {
+        const struct graph_job *j = &m->jobs.v[i];
+        if (!j->used || j->state != SL_JOB_RESERVED || j->from < from)
+            continue;
+        if (n < max)
+            ret[n] = j->id;
+        n++;
+    }
+    return n;
+}
+
 int sl_match_grant(const struct sl_match *m, int64_t jobid, struct sl_grant *ret) {
     const struct graph_job *j = graph_hold_job(m, jobid);
     if (!j)

@@ -33,7 +33,8 @@ struct sl_match_options {
     const char *const *subsystems; /* that are matched besides containment */
     uint32_t n_subsystems;
     int64_t start, end; /* of the graph's time, seconds; end 0: as far as numbers go */
-    bool fluxion;       /* which refusals are busy and which never: as Fluxion has it */
+    bool fluxion;       /* which refusals are busy and which never, and which of equal ones locality
+                           takes: as Fluxion has it */
 };
 
 /* Takes over the graph, also on failure. The graph is sealed. */
@@ -122,6 +123,9 @@ struct sl_match_job_info {
 uint32_t sl_match_n_jobs(const struct sl_match *m);
 /* False if there is no such job. */
 bool sl_match_job(const struct sl_match *m, int64_t jobid, struct sl_match_job_info *ret);
+/* Ids of the jobs that have a reservation from this time on, or later; at most max of them. Returns
+ * how many there are. O(jobs). */
+uint32_t sl_match_reservations(const struct sl_match *m, int64_t from, int64_t *ret, uint32_t max);
 /* What it has. */
 int sl_match_grant(const struct sl_match *m, int64_t jobid, struct sl_grant *ret) _must_check_;
 /* SL_ENOENT if there is no such job. */

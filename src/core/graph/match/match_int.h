@@ -57,6 +57,7 @@ struct graph_inner { /* one per vertex with children */
     uint32_t pos;
     uint32_t runs, n_runs;
     uint32_t kids, n_kids; /* where they begin in kids, and in kids_by_uniq */
+    uint32_t up;           /* that of its parent; NONE: it has none */
     uint64_t kid_types;    /* a bit per type, the last for all beyond 62 */
     uint64_t below;        /* types in the subtree, itself not counted */
     int64_t factor;        /* of nodes from the root to here, for the scores of children */
@@ -435,6 +436,7 @@ struct graph_walk {
     struct graph_plain plain;
     bool in_full;               /* every child is walked, in the order of linking */
     struct graph_visits *count; /* visits are counted: as Fluxion walks */
+    bool counted;               /* the next visit was so */
     uint32_t from;      /* the parent through which a vertex is visited next; NONE: it has none */
     uint32_t *found_in; /* with further parents, by position: through which one was found */
     uint32_t masked;    /* the block that x and s are of */
@@ -471,6 +473,8 @@ struct graph_group **graph_walk_order(struct graph_walk *w, const struct graph_l
 bool graph_walk_choose(struct graph_walk *w, const struct graph_list *l, const struct graph_req *r,
                        bool top, struct graph_chain *ret);
 void graph_list_push(struct graph_list *l, struct graph_group *g);
+/* The same without the group: it is only counted. */
+void graph_list_count(struct graph_list *l, int64_t count, bool divisible);
 void graph_chain_group(struct graph_walk *w, struct graph_chain *c, const struct graph_group *g,
                        int64_t amount);
 /* The claim of a block at the head of a chain, made if it is not there. */

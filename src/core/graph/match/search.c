@@ -285,11 +285,9 @@ static bool next_order(uint32_t *v, uint32_t n) {
     return true;
 }
 
-static bool search_alternative(struct sl_match *m, const struct sl_match_request *r,
-                               const struct graph_alternative *a, const struct graph_window *win,
-                               struct graph_chain *ret) {
-    if (a->n == 1)
-        return search_variant(m, r, &r->variants.v[a->first], win, ret);
+static bool search_several(struct sl_match *m, const struct sl_match_request *r,
+                           const struct graph_alternative *a, const struct graph_window *win,
+                           struct graph_chain *ret) {
     uint32_t order[SL_REQ_MAX], tried = 0;
     for (uint32_t i = 0; i < a->n; i++)
         order[i] = i;
@@ -329,9 +327,12 @@ bool graph_search_at(struct sl_match *m, const struct sl_match_request *r,
     if (win->when == WHEN_EMPTY && has_several(r))
         return search_empty(m, r, ret);
     sl_arena_clear(&m->tables);
-    for (uint32_t i = 0; i < r->alternatives.n; i++)
-        if (search_alternative(m, r, &r->alternatives.v[i], win, ret))
+    for (uint32_t i = 0; i < r->alternatives.n; i++) {
+        const struct graph_alternative *a = &r->alternatives.v[i];
+        if (a->n == 1 ? search_variant(m, r, &r->variants.v[a->first], win, ret)
+                      : search_several(m, r, a, win, ret))
             return true;
+    }
     return false;
 }
 

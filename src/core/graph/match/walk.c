@@ -10,17 +10,6 @@
 #include "core/base/collection/bits.h"
 #include "core/graph/match/match_int.h"
 
-static bool any(const uint64_t *v, uint32_t from, uint32_t to) {
-    for (uint32_t i = from; i < to;) {
-        uint32_t n = 64 - i % 64 < to - i ? 64 - i % 64 : to - i;
-        uint64_t mask = (n == 64 ? ~UINT64_C(0) : (UINT64_C(1) << n) - 1) << (i % 64);
-        if (v[i / 64] & mask)
-            return true;
-        i += n;
-    }
-    return false;
-}
-
 void graph_walk_mask(struct graph_walk *w, uint32_t block) {
     if (w->masked == block)
         return;
@@ -59,7 +48,8 @@ static bool range_untouched(struct graph_walk *w, uint32_t pos, uint32_t end) {
         uint32_t to = b->pos + b->n < end ? b->pos + b->n : end;
         if (b->spans) {
             graph_walk_mask(w, i);
-            if (any(w->x, p - b->pos, to - b->pos) || any(w->s, p - b->pos, to - b->pos))
+            if (sl_bits_any(w->x, p - b->pos, to - b->pos) ||
+                sl_bits_any(w->s, p - b->pos, to - b->pos))
                 return false;
         }
         p = to;
@@ -181,10 +171,10 @@ static void explore_early(struct graph_walk *w, uint32_t inner, const struct gra
     const struct sl_ordset *heavy = w->w.when == WHEN_EMPTY ? &none : &m->heavy[inner];
     const struct sl_ordkey *keys = NULL;
     const uint32_t *weighed = m->n_more > 0 ? weigh_kids(w, in) : NULL;
-    struct graph_list *tally = graph_walk_lists(w, t->n);
+    struct graph_list few[4], *tally = t->n <= SL_LEN(few) ? few : graph_walk_lists(w, t->n);
     uint32_t left = t->n, n_keys = 0;
     for (uint32_t i = 0; i < t->n; i++) {
-        tally[i].per = w->r->reqs.v[t->first + i].most;
+        tally[i] = (struct graph_list){.per = w->r->reqs.v[t->first + i].most};
         if (w->r->reqs.v[t->first + i].kind != SL_REQ_RESOURCE && t->first + i != t->slot) {
             tally[i].bundles = UINT32_MAX; /* a slot that is not looked for here */
             left--;
@@ -205,8 +195,8 @@ static void explore_early(struct graph_walk *w, uint32_t inner, const struct gra
         }
         uint32_t own = wanted_index(w, t, m->spots[pos].type);
         if (own == GRAPH_NONE
-                ? !w->count && !(pristine ? worth_passing(w, pos) : t->slot != REQ_NONE)
-                : !w->aux && tally[own].bundles >= bundles)
+                ? !(pristine ? worth_passing(w, pos) : t->slot != REQ_NONE) && !w->count
+                : tally[own].bundles >= bundles && !w->aux)
             continue;
         for (uint32_t i = 0; i < t->n; i++)
             tally[i].total = lists[i].total;
@@ -215,12 +205,10 @@ static void explore_early(struct graph_walk *w, uint32_t inner, const struct gra
             continue;
         left = 0;
         for (uint32_t i = 0; i < t->n; i++) {
-            struct graph_group one = {.count = lists[i].total - tally[i].total,
-                                      .divisible =
-                                          own == i && lists[i].last && lists[i].last->divisible};
-            if (one.count > 0)
-                graph_list_push(&tally[i], &one);
-            tally[i].first = tally[i].last = NULL;
+            int64_t more = lists[i].total - tally[i].total;
+            if (more > 0)
+                graph_list_count(&tally[i], more,
+                                 own == i && lists[i].last && lists[i].last->divisible);
             left += tally[i].bundles < bundles || w->aux;
         }
     }
@@ -265,9 +253,9 @@ static bool has_capacity(const struct graph_walk *w, uint32_t inner, uint32_t re
     uint32_t n = w->m->n_counted;
     const int64_t *free_amounts = &w->m->free_amounts[(size_t)inner * n],
                   *need = &w->need[(size_t)req * n];
-    for (uint32_t i = 0; i < n && !w->in_full; i++)
-        if (need[i] > 0 && free_amounts[i] < need[i]) /* pools may be overdrawn */
-            return false;
+    for (uint32_t i = 0; i < n; i++)
+        if (free_amounts[i] < need[i] && need[i] > 0) /* pools may be overdrawn */
+            return w->in_full;
     return true;
 }
 
@@ -396,21 +384,48 @@ static void note_passed(struct graph_walk *w, uint32_t pos, uint32_t from, uint3
         }
 }
 
-static bool visit_vertex(struct graph_walk *w, uint32_t pos, const struct graph_wants *t,
-                         bool pristine, bool exclusive, struct graph_list *lists) {
+/* What the filter of a vertex rules out is not walked. A leaf that is only passed succeeds. */
+static bool visit_counted(struct graph_walk *w, uint32_t pos, const struct graph_wants *t,
+                          bool pristine, bool exclusive, struct graph_list *lists) {
+    const struct graph_spot *s = &w->m->spots[pos];
+    uint32_t own = wanted_index(w, t, s->type);
+    bool found = true;
+    w->count->n.entered++;
+    for (uint32_t i = t->first; i < t->first + t->n && s->inner != GRAPH_NONE && found; i++)
+        if (i == t->first + own || w->r->reqs.v[i].kind != SL_REQ_RESOURCE)
+            found = !graph_visits_prune(w, s->inner, i);
+    if (found && own == GRAPH_NONE && s->inner == GRAPH_NONE && pristine) {
+        found = usable(w, pos);
+    } else if (found) {
+        w->counted = true;
+        found = graph_walk_visit(w, pos, t, pristine, exclusive, lists);
+    }
+    w->count->n.succeeded += found;
+    return found;
+}
+
+bool graph_walk_visit(struct graph_walk *w, uint32_t pos, const struct graph_wants *t,
+                      bool pristine, bool exclusive, struct graph_list *lists) {
+    if (w->count && !w->counted)
+        return visit_counted(w, pos, t, pristine, exclusive, lists);
+    w->counted = false;
     struct sl_match *m = w->m;
     const struct graph_spot *s = &m->spots[pos];
     uint32_t own = wanted_index(w, t, s->type), from = w->from;
     m->stats.visited++;
     if (s->joint && w->found_in[pos] != GRAPH_NONE && w->found_in[pos] != from)
         return false; /* it was found through another parent */
+    bool bounded = own == GRAPH_NONE ? pristine && w->variant->n_top == 1
+                                     : w->r->reqs.v[t->first + own].n_with > 0;
+    if (s->inner == GRAPH_NONE
+            ? own == GRAPH_NONE || bounded
+            : bounded && w->w.when == WHEN_PRESENT &&
+                  !has_capacity(w, s->inner, own == GRAPH_NONE ? w->variant->top : t->first + own))
+        return false;
     if (own == GRAPH_NONE) {
         bool shape = graph_walk_shape(w, t, t->slot, s->inner);
         bool whole = m->policy.node_exclusive && s->is_node;
-        if (s->inner == GRAPH_NONE || (!shape && !pristine) || !usable(w, pos) ||
-            (pristine && w->variant->n_top == 1 && w->w.when == WHEN_PRESENT &&
-             !has_capacity(w, s->inner, w->variant->top)) ||
-            (whole && !untouched(w, pos)))
+        if ((!shape && !pristine) || !usable(w, pos) || (whole && !untouched(w, pos)))
             return false;
         exclusive = exclusive || whole;
         struct graph_group **before = NULL;
@@ -439,9 +454,6 @@ static bool visit_vertex(struct graph_walk *w, uint32_t pos, const struct graph_
                             .req = t->first + own,
                             .from = from,
                             .inherited = inherited};
-    if (r->n_with > 0 && (s->inner == GRAPH_NONE || (w->w.when == WHEN_PRESENT &&
-                                                     !has_capacity(w, s->inner, t->first + own))))
-        return false;
     if (!usable(w, pos))
         return false;
     g.count = graph_vertex_at(m, pos)->size;
@@ -481,30 +493,6 @@ static bool visit_vertex(struct graph_walk *w, uint32_t pos, const struct graph_
     }
     graph_list_push(&lists[own], kept);
     return true;
-}
-
-/* What the filter of a vertex rules out is not walked. A leaf that is only passed succeeds. */
-static bool visit_counted(struct graph_walk *w, uint32_t pos, const struct graph_wants *t,
-                          bool pristine, bool exclusive, struct graph_list *lists) {
-    const struct graph_spot *s = &w->m->spots[pos];
-    uint32_t own = wanted_index(w, t, s->type);
-    bool found = true;
-    w->count->n.entered++;
-    for (uint32_t i = t->first; i < t->first + t->n && s->inner != GRAPH_NONE && found; i++)
-        if (i == t->first + own || w->r->reqs.v[i].kind != SL_REQ_RESOURCE)
-            found = !graph_visits_prune(w, s->inner, i);
-    if (found)
-        found = own == GRAPH_NONE && s->inner == GRAPH_NONE && pristine
-                    ? usable(w, pos)
-                    : visit_vertex(w, pos, t, pristine, exclusive, lists);
-    w->count->n.succeeded += found;
-    return found;
-}
-
-bool graph_walk_visit(struct graph_walk *w, uint32_t pos, const struct graph_wants *t,
-                      bool pristine, bool exclusive, struct graph_list *lists) {
-    return w->count ? visit_counted(w, pos, t, pristine, exclusive, lists)
-                    : visit_vertex(w, pos, t, pristine, exclusive, lists);
 }
 
 /* ---- beginning ---- */
@@ -552,6 +540,7 @@ void graph_walk_init(struct graph_walk *w, struct sl_match *m, const struct sl_m
     struct graph_wants top = {v->top, v->n_top, v->slot};
     w->in_full = m->n_more > 0;
     w->count = NULL;
+    w->counted = false;
     w->from = GRAPH_NONE;
     w->found_in =
         m->n_more > 0 ? sl_arena_alloc(&m->tables, m->n_spots * sizeof(*w->found_in)) : NULL;

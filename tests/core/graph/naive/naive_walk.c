@@ -62,10 +62,6 @@ static bool prefers_low(const struct naive *n) {
     return n->policy.variation || (n->policy.low && !n->policy.locality);
 }
 
-static bool is_before(const struct naive *n, const struct cand *a, const struct cand *b) {
-    return prefers_low(n) ? a->score < b->score : a->score > b->score;
-}
-
 static bool has_score(const struct cands *list, int64_t score) {
     for (uint32_t i = 0; i < list->n; i++)
         if (list->v[i]->score == score)
@@ -80,32 +76,91 @@ static int64_t interval_of(const struct cands *list, int64_t score) {
     return score;
 }
 
-/* The candidates for one want, best first. Equal ones stay in the order in which they were found.
- */
+struct ranked {
+    int64_t key; /* high first */
+    uint32_t turn;
+    const struct cand *c;
+};
+
+static void exchange(struct ranked *v, uint32_t a, uint32_t b) {
+    struct ranked c = v[a];
+    v[a] = v[b];
+    v[b] = c;
+}
+
+static void insert_all(struct ranked *v, uint32_t n) {
+    for (uint32_t i = 1; i < n; i++)
+        for (uint32_t k = i; k > 0 && v[k - 1].key < v[k].key; k--)
+            exchange(v, k - 1, k);
+}
+
+static void order_by_turn(struct ranked *v, uint32_t n) {
+    for (uint32_t i = 1; i < n; i++)
+        for (uint32_t k = i; k > 0 && v[k - 1].turn > v[k].turn; k--)
+            exchange(v, k - 1, k);
+}
+
+/* Which of three is neither first nor last; of equal ones as the rule says. */
+static uint32_t median(const struct ranked *v, uint32_t a, uint32_t b, uint32_t c) {
+    bool ab = v[a].key > v[b].key, ac = v[a].key > v[c].key, bc = v[b].key > v[c].key;
+    if (ab)
+        return bc ? b : ac ? c : a;
+    return ac ? a : bc ? c : b;
+}
+
+/* Locality as Fluxion has it: parts of more than 16 are divided before all is inserted, which moves
+ * equal ones. */
+static void divide(struct ranked *v, uint32_t from, uint32_t to, int depth) {
+    if (to - from <= 16)
+        return;
+    if (depth == 0) {
+        order_by_turn(v + from, to - from);
+        insert_all(v + from, to - from);
+        return;
+    }
+    exchange(v, from, median(v, from + 1, from + (to - from) / 2, to - 1));
+    int64_t by = v[from].key;
+    uint32_t left = from + 1, right = to - 1;
+    for (;; left++, right--) {
+        while (v[left].key > by)
+            left++;
+        while (by > v[right].key)
+            right--;
+        if (left >= right)
+            break;
+        exchange(v, left, right);
+    }
+    divide(v, left, to, depth - 1);
+    divide(v, from, left, depth - 1);
+}
+
+static int twice_log2(uint32_t n) {
+    return n < 2 ? 0 : 2 + twice_log2(n / 2);
+}
+
+/* The candidates for one want, best first. Equal ones stay in the order in which they were found,
+ * but for locality as Fluxion has it. */
 static struct cands ordered(struct question *q, const struct cands *found, const struct want *w,
                             bool top) {
     struct cands list = {0};
+    bool locality = q->n->policy.locality;
     for (uint32_t i = 0; i < found->n; i++)
         if (found->v[i]->want == w)
             push(q, &list, found->v[i]);
     if (q->aux && q->n->policy.stop_early)
         return list;
-    struct cands all = {.v = sl_arena_alloc(q->mem, (list.n + 1) * sizeof(struct cand *)),
-                        .n = list.n};
-    if (list.n > 0)
-        memcpy(all.v, list.v, list.n * sizeof(struct cand *));
-    for (uint32_t i = 1; i < list.n; i++) {
-        for (uint32_t k = i; k > 0; k--) {
-            const struct cand *a = list.v[k - 1], *b = list.v[k];
-            bool swap = is_before(q->n, b, a);
-            if (top && q->n->policy.locality)
-                swap = interval_of(&all, b->score) > interval_of(&all, a->score);
-            if (!swap)
-                break;
-            list.v[k - 1] = b;
-            list.v[k] = a;
-        }
+    struct ranked *v = sl_arena_alloc(q->mem, (list.n + 1) * sizeof(*v));
+    for (uint32_t i = 0; i < list.n; i++) {
+        int64_t score = list.v[i]->score;
+        v[i] = (struct ranked){prefers_low(q->n) ? -score : score, i, list.v[i]};
+        if (top && locality)
+            v[i].key = interval_of(&list, score);
     }
+    if (locality && q->n->fluxion)
+        divide(v, 0, list.n, twice_log2(list.n));
+    insert_all(v, list.n);
+    for (uint32_t i = 0; i < list.n; i++)
+        list.v[i] = v[i].c;
     return list;
 }
 
