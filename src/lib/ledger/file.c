@@ -27,6 +27,7 @@ struct ledger_file {
     sqlite3 *db;
     sqlite3_stmt *stmt[STATEMENTS]; /* those that this file does not need are NULL */
     char *path;
+    int64_t max_bytes; /* of the spool */
     bool spool;
 };
 
@@ -48,6 +49,8 @@ static int failed(const struct ledger_file *f, const char *what, struct sl_err *
     case SQLITE_LOCKED:
         return sl_err_set(err, SL_EEXIST, "%s is in use by another process%s", f->path,
                           f->spool ? "; each needs a spool of its own" : "");
+    case SQLITE_CONSTRAINT: /* or a trigger, that somebody added: the file is well */
+        return sl_err_set(err, SL_EMISMATCH, "%s refuses it: %s", f->path, text);
     default:
         return sl_err_set(err, SL_EIO, "%s %s: %s%s%s", what, f->path, text, why ? ", " : "",
                           why ? strerror(why) : "");
@@ -176,7 +179,7 @@ static int prepare(struct ledger_file *f, struct sl_err *err) {
     return SL_OK;
 }
 
-static int open_database(struct ledger_file *f, int64_t max_bytes, struct sl_err *err) {
+static int open_database(struct ledger_file *f, struct sl_err *err) {
     int64_t page = 4096;
     char text[64];
 
@@ -203,7 +206,7 @@ static int open_database(struct ledger_file *f, int64_t max_bytes, struct sl_err
     if (r >= 0 && f->spool)
         r = query_number(f, "PRAGMA page_size", &page, err);
     if (r >= 0 && f->spool) {
-        sl_fmt(text, sizeof text, "PRAGMA max_page_count=%" PRId64, max_bytes / page);
+        sl_fmt(text, sizeof text, "PRAGMA max_page_count=%" PRId64, f->max_bytes / page);
         r = run_sql(f, text, err);
     }
     return r < 0 ? r : prepare(f, err);
@@ -224,7 +227,8 @@ int ledger_file_open(const char *path, bool spool, int64_t max_bytes, struct led
     struct ledger_file *f = sl_alloc0(1, sizeof *f);
     f->path = sl_strdup(full);
     f->spool = spool;
-    int r = open_database(f, max_bytes, err);
+    f->max_bytes = max_bytes;
+    int r = open_database(f, err);
     if (r < 0)
         ledger_file_close(f);
     else
@@ -232,12 +236,28 @@ int ledger_file_open(const char *path, bool spool, int64_t max_bytes, struct led
     return r;
 }
 
-void ledger_file_close(struct ledger_file *f) {
-    for (int i = 0; i < STATEMENTS; i++)
+static void close_database(struct ledger_file *f) {
+    for (int i = 0; i < STATEMENTS; i++) {
         (void)sqlite3_finalize(f->stmt[i]);
+        f->stmt[i] = NULL;
+    }
     (void)sqlite3_close(f->db);
+    f->db = NULL;
+}
+
+void ledger_file_close(struct ledger_file *f) {
+    close_database(f);
     sl_freep(&f->path);
     sl_freep(&f);
+}
+
+/* A spool that is to be made anew is not open until there is room for it. */
+static int reopen(struct ledger_file *f, struct sl_err *err) {
+    int r = f->db ? SL_OK : open_database(f, err);
+
+    if (r < 0)
+        close_database(f);
+    return r;
 }
 
 /* ---- writing ---- */
@@ -271,7 +291,10 @@ static int write_one(struct ledger_file *f, const struct sl_ledger_event *e, str
 
 int ledger_file_write(struct ledger_file *f, const struct ledger_batch *b, struct sl_err *err) {
     const struct ledger_entry *e;
-    int r = run_sql(f, "BEGIN IMMEDIATE", err);
+    int r = reopen(f, err);
+
+    if (r >= 0)
+        r = run_sql(f, "BEGIN IMMEDIATE", err);
 
     if (r < 0)
         return r;
@@ -331,7 +354,7 @@ static struct ledger_entry *row_read(sqlite3_stmt *s) {
     return ledger_entry_of(v);
 }
 
-int ledger_file_read(struct ledger_file *f, uint32_t most, struct ledger_rows *ret,
+int ledger_file_read(struct ledger_file *f, int64_t after, uint32_t most, struct ledger_rows *ret,
                      struct sl_err *err) {
     sqlite3_stmt *s = f->stmt[GET];
     size_t bytes = 0;
@@ -339,7 +362,10 @@ int ledger_file_read(struct ledger_file *f, uint32_t most, struct ledger_rows *r
 
     *ret = (struct ledger_rows){0};
     STAILQ_INIT(&ret->events);
-    (void)sqlite3_bind_int64(s, 1, most);
+    if (!f->db)
+        return SL_OK;
+    (void)sqlite3_bind_int64(s, 1, after);
+    (void)sqlite3_bind_int64(s, 2, most);
     while (bytes < SL_LEDGER_MAX_COPY_BYTES && (step = sqlite3_step(s)) == SQLITE_ROW) {
         struct ledger_entry *e = row_read(s);
         ret->last = sqlite3_column_int64(s, LEDGER_COLUMNS);
@@ -368,4 +394,18 @@ void ledger_file_shrink(struct ledger_file *f) {
         return;
     int r = run_sql(f, "VACUUM; PRAGMA wal_checkpoint(TRUNCATE)", NULL);
     (void)r; /* the pages are used again in any case */
+}
+
+bool ledger_file_renew(struct ledger_file *f) {
+    char log[SL_LEDGER_MAX_URL + 8];
+
+    close_database(f);
+    /* In this order: a log without its database is none, but not the other way round. */
+    bool gone = unlink(f->path) == 0 || errno == ENOENT;
+    sl_fmt(log, sizeof log, "%s-wal", f->path);
+    if (gone)
+        (void)unlink(log);
+    int r = reopen(f, NULL);
+    (void)r; /* with the next write */
+    return gone;
 }

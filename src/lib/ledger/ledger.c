@@ -18,6 +18,7 @@
 #include "core/base/fmt.h"
 #include "core/base/mem.h"
 #include "lib/log/log.h"
+#include "lib/metrics/metrics.h"
 
 struct sl_ledger {
     pthread_mutex_t lock; /* of all that has no other */
@@ -26,6 +27,7 @@ struct sl_ledger {
     pthread_cond_t copy;  /* the spool is no longer empty, or the end */
     struct ledger_batch queue;
     uint64_t appended, dropped, refused, written, copied, queued, queued_bytes, spooled;
+    struct sl_ledger_stats shown; /* what the metrics have */
     bool end, dropping, file_down, copier_ended;
     enum { UNKNOWN, UP, DOWN } server_state;
     char file_error[240], server_error[240];
@@ -37,6 +39,8 @@ struct sl_ledger {
     struct ledger_server *server; /* the copier's; NULL: there is none */
     int stop;                     /* an eventfd, readable from the end on; -1 */
     sl_span retention;
+    sl_time opened;
+    uint32_t haste;
     pthread_t writer, copier;
 };
 
@@ -60,28 +64,36 @@ static bool cond_wait(pthread_cond_t *c, pthread_mutex_t *lock, sl_time until) {
     return pthread_cond_timedwait(c, lock, &t) != ETIMEDOUT;
 }
 
-/* With the lock held. */
-static void pause_until(struct sl_ledger *l, pthread_cond_t *c, sl_time until) {
-    while (!l->end && cond_wait(c, &l->lock, until)) {
-    }
+/* The time that pauses are measured in. What others take (a server, a disk, whoever waits for
+ * sl_ledger_flush) is always in that of the system. */
+static sl_time thread_now(const struct sl_ledger *l) {
+    return l->opened + (ledger_monotonic() - l->opened) * l->haste;
 }
 
-/* Longer from one time to the next, and never for several processes at the same moment. */
-static sl_span next_pause(sl_span *pause, sl_span most) {
-    sl_span now = *pause - *pause / 4 * (ledger_monotonic() % 1000) / 1000;
+/* With the lock held. False: it is that late. */
+static bool thread_wait(struct sl_ledger *l, pthread_cond_t *c, sl_time until) {
+    return cond_wait(c, &l->lock,
+                     until == SL_TIME_NEVER ? until : l->opened + (until - l->opened) / l->haste);
+}
+
+/* Longer from one time to the next, and never for several processes at the same moment. With the
+ * lock held. */
+static void rest(struct sl_ledger *l, pthread_cond_t *c, sl_span *pause, sl_span most) {
+    sl_time until = thread_now(l) + *pause - *pause / 4 * (ledger_monotonic() / 1000 % 1000) / 1000;
 
     *pause = 2 * *pause < most ? 2 * *pause : most;
-    return now;
+    while (!l->end && thread_wait(l, c, until)) {
+    }
 }
 
 /* ---- the writer ---- */
 
-static void take_batch(struct sl_ledger *l, struct ledger_batch *ret, uint64_t *ret_n,
-                       uint64_t *ret_bytes) {
+static void take_batch(struct sl_ledger *l, uint32_t most, struct ledger_batch *ret,
+                       uint64_t *ret_n, uint64_t *ret_bytes) {
     uint64_t n = 0, bytes = 0;
 
     STAILQ_INIT(ret);
-    while (n < SL_LEDGER_MAX_COMMIT && !STAILQ_EMPTY(&l->queue)) {
+    while (n < most && !STAILQ_EMPTY(&l->queue)) {
         struct ledger_entry *e = STAILQ_FIRST(&l->queue);
         STAILQ_REMOVE_HEAD(&l->queue, link);
         STAILQ_INSERT_TAIL(ret, e, link);
@@ -100,10 +112,12 @@ struct news {
 
 /* With the lock held. */
 static struct news note_write(struct sl_ledger *l, int r, const struct sl_err *err) {
+    /* A file that is full takes some now and then: it is well when nothing waits any more. */
+    bool well = r >= 0 && STAILQ_EMPTY(&l->queue);
     struct news news = {
-        .down = r < 0 && !l->file_down, .up = r >= 0 && l->file_down, .dropped = l->dropped};
+        .down = r < 0 && !l->file_down, .up = well && l->file_down, .dropped = l->dropped};
 
-    l->file_down = r < 0;
+    l->file_down = r < 0 || (l->file_down && !well);
     sl_fmt_short(l->file_error, sizeof l->file_error, "%s", r < 0 ? err->text : "");
     if (r >= 0 && l->dropping && l->queued < SL_LEDGER_MAX_QUEUED / 2 &&
         l->queued_bytes < SL_LEDGER_MAX_QUEUED_BYTES / 2) {
@@ -124,13 +138,24 @@ static void tell_news(const struct news *n, const struct sl_err *err) {
         sl_log(SL_LOG_INFO, "ledger accepts events again", SL_I("dropped", n->dropped));
 }
 
-/* Writes the first events of the queue. With the lock held, which it releases meanwhile. */
-static int write_some(struct sl_ledger *l) {
+static void tell_refused(const struct ledger_batch *b, const struct sl_err *err) {
+    const struct sl_ledger_event *e = &STAILQ_FIRST(b)->e;
+    char uid[SL_LEDGER_MAX_UID + 1];
+
+    sl_fmt(uid, sizeof uid, "%.*s", (int)e->uid.n, e->uid.s);
+    sl_log(SL_LOG_ERROR, "ledger event refused by the database", SL_S("uid", uid),
+           SL_S("kind", sl_ledger_kind_name(e->kind)), SL_S("error", err->text));
+}
+
+/* Writes the first events of the queue: fewer after a failure, as many may not fit where some do.
+ * One that is refused for what it is must not hold up the others: it is looked for alone, and left
+ * out. With the lock held, which it releases meanwhile. */
+static int write_some(struct sl_ledger *l, uint32_t *most) {
     struct ledger_batch batch;
     struct sl_err err = {0};
     uint64_t n, bytes;
 
-    take_batch(l, &batch, &n, &bytes);
+    take_batch(l, *most, &batch, &n, &bytes);
     (void)pthread_mutex_unlock(&l->lock);
     (void)pthread_mutex_lock(&l->file_lock);
     int r = ledger_file_write(l->file, &batch, &err);
@@ -139,19 +164,26 @@ static int write_some(struct sl_ledger *l) {
         l->spooled += n; /* before the copier can see them */
     (void)pthread_mutex_unlock(&l->lock);
     (void)pthread_mutex_unlock(&l->file_lock);
-    if (r >= 0)
+    bool refused = r == SL_EMISMATCH, settled = r >= 0 || (refused && n == 1);
+    if (refused && settled)
+        tell_refused(&batch, &err);
+    if (settled)
         ledger_batch_free(&batch);
     (void)pthread_mutex_lock(&l->lock);
-    if (r < 0) {
+    if (!settled) {
         STAILQ_CONCAT(&batch, &l->queue);
         STAILQ_CONCAT(&l->queue, &batch);
+        *most = n > 1 && !refused ? (uint32_t)n / 2 : 1;
     } else {
+        l->refused += refused;
+        *most = 2 * *most < SL_LEDGER_MAX_COMMIT ? 2 * *most : SL_LEDGER_MAX_COMMIT;
         l->written += n;
         l->queued -= n;
         l->queued_bytes -= bytes;
         (void)pthread_cond_signal(&l->copy);
         (void)pthread_cond_broadcast(&l->done);
     }
+    r = refused ? SL_OK : r;
     struct news news = note_write(l, r, &err);
     (void)pthread_mutex_unlock(&l->lock);
     tell_news(&news, &err);
@@ -171,32 +203,32 @@ static void expire_from_file(struct sl_ledger *l, sl_time *next) {
     tell_news(&news, &err);
     (void)pthread_mutex_lock(&l->lock);
     if (n < SL_LEDGER_MAX_EXPIRED)
-        *next = ledger_monotonic() + SL_LEDGER_EXPIRY;
+        *next = thread_now(l) + SL_LEDGER_EXPIRY;
 }
 
 static void *write_thread(void *arg) {
     struct sl_ledger *l = arg;
     sl_time expiry = l->retention && !l->server ? 0 : SL_TIME_NEVER;
     sl_span pause = SL_LEDGER_LEAST_PAUSE;
+    uint32_t most = SL_LEDGER_MAX_COMMIT;
 
     (void)pthread_mutex_lock(&l->lock);
     for (;;) {
-        while (STAILQ_EMPTY(&l->queue) && !l->end && ledger_monotonic() < expiry)
-            (void)cond_wait(&l->work, &l->lock, expiry);
+        while (STAILQ_EMPTY(&l->queue) && !l->end && thread_now(l) < expiry)
+            (void)thread_wait(l, &l->work, expiry);
         if (!STAILQ_EMPTY(&l->queue)) {
             bool last = l->end; /* then once is enough */
-            if (write_some(l) >= 0) {
+            if (write_some(l, &most) >= 0) {
                 pause = SL_LEDGER_LEAST_PAUSE;
             } else {
                 if (last)
                     break;
-                pause_until(l, &l->work,
-                            ledger_monotonic() + next_pause(&pause, SL_LEDGER_MOST_FILE_PAUSE));
+                rest(l, &l->work, &pause, SL_LEDGER_MOST_FILE_PAUSE);
             }
         } else if (l->end) {
             break;
         }
-        if (!l->end && ledger_monotonic() >= expiry)
+        if (!l->end && thread_now(l) >= expiry)
             expire_from_file(l, &expiry);
     }
     (void)pthread_mutex_unlock(&l->lock);
@@ -205,10 +237,16 @@ static void *write_thread(void *arg) {
 
 /* ---- the copier ---- */
 
+/*
+ * Rows that were copied are removed from the spool. On a full disk they cannot be: then the copier
+ * goes on behind them, since the server has room, and when all are copied the file is made anew,
+ * which frees what it took. So a spool that has filled its disk itself is emptied, too.
+ */
 struct copier {
     uint32_t most; /* events of the next batch */
     bool proven;   /* this connection has done something */
     sl_time expiry;
+    int64_t kept; /* rows up to this one are copied, and could not be removed; 0: none */
 };
 
 static void note_server(struct sl_ledger *l, int r, const struct sl_err *err) {
@@ -225,24 +263,37 @@ static void note_server(struct sl_ledger *l, int r, const struct sl_err *err) {
         sl_log(SL_LOG_INFO, "ledger database connected", SL_I("spooled", spooled));
 }
 
-/* Copied, or refused by the server for what they are. */
-static int settle_rows(struct sl_ledger *l, const struct ledger_rows *rows, bool refused,
-                       struct sl_err *err) {
-    (void)pthread_mutex_lock(&l->file_lock);
-    int r = ledger_file_delete(l->file, rows->last, err);
+/* With the lock of the file held. */
+static void remove_rows(struct sl_ledger *l, struct copier *c, int64_t last) {
+    struct sl_err err = {0};
+    int r = ledger_file_delete(l->file, last, &err);
+
     if (r < 0)
-        r = sl_err_wrap(err, r, "removing copied events");
+        r = sl_err_wrap(&err, r, "removing copied events");
+    c->kept = r < 0 ? last : 0;
     (void)pthread_mutex_lock(&l->lock);
-    if (r >= 0) {
-        l->spooled -= rows->n;
-        *(refused ? &l->refused : &l->copied) += rows->n;
-    }
+    struct news news = {0};
+    if (r < 0) /* that it works again shows when something is written */
+        news = note_write(l, r, &err);
+    (void)pthread_mutex_unlock(&l->lock);
+    tell_news(&news, &err);
+}
+
+/* Copied, or refused by the server for what they are. */
+static void settle_rows(struct sl_ledger *l, struct copier *c, const struct ledger_rows *rows,
+                        bool refused) {
+    (void)pthread_mutex_lock(&l->file_lock);
+    remove_rows(l, c, rows->last);
+    (void)pthread_mutex_lock(&l->lock);
+    l->spooled -= rows->n;
+    *(refused ? &l->refused : &l->copied) += rows->n;
     bool empty = l->spooled == 0;
     (void)pthread_mutex_unlock(&l->lock);
-    if (r >= 0 && empty)
+    if (empty && c->kept)
+        c->kept = ledger_file_renew(l->file) ? 0 : c->kept;
+    else if (empty)
         ledger_file_shrink(l->file);
     (void)pthread_mutex_unlock(&l->file_lock);
-    return r;
 }
 
 static int copy_rows(struct sl_ledger *l, struct copier *c, const struct ledger_rows *rows,
@@ -253,7 +304,8 @@ static int copy_rows(struct sl_ledger *l, struct copier *c, const struct ledger_
     if (r >= 0) {
         c->proven = true;
         c->most = 2 * c->most < SL_LEDGER_MAX_COPY ? 2 * c->most : SL_LEDGER_MAX_COPY;
-        return settle_rows(l, rows, false, err);
+        settle_rows(l, c, rows, false);
+        return SL_OK;
     }
     if (r != SL_EINVAL)
         return r;
@@ -261,12 +313,9 @@ static int copy_rows(struct sl_ledger *l, struct copier *c, const struct ledger_
         c->most = 1;
         return SL_OK;
     }
-    const struct sl_ledger_event *e = &STAILQ_FIRST(&rows->events)->e;
-    char uid[SL_LEDGER_MAX_UID + 1];
-    sl_fmt(uid, sizeof uid, "%.*s", (int)e->uid.n, e->uid.s);
-    sl_log(SL_LOG_ERROR, "ledger event refused by the database", SL_S("uid", uid),
-           SL_S("kind", sl_ledger_kind_name(e->kind)), SL_S("error", err->text));
-    return settle_rows(l, rows, true, err);
+    tell_refused(&rows->events, err);
+    settle_rows(l, c, rows, true);
+    return SL_OK;
 }
 
 /* 1: there was something to do; 0: nothing. */
@@ -279,16 +328,16 @@ static int copy_some(struct sl_ledger *l, struct copier *c, struct sl_err *err) 
         c->proven = false;
         r = ledger_server_connect(l->server, err);
     }
-    if (r >= 0 && l->retention && ledger_monotonic() >= c->expiry) {
+    if (r >= 0 && l->retention && thread_now(l) >= c->expiry) {
         r = ledger_server_expire(l->server, ledger_wall() - l->retention, err);
         more = r == SL_LEDGER_MAX_EXPIRED;
         if (r >= 0 && !more)
-            c->expiry = ledger_monotonic() + SL_LEDGER_EXPIRY;
+            c->expiry = thread_now(l) + SL_LEDGER_EXPIRY;
     }
     if (r < 0)
         return r;
     (void)pthread_mutex_lock(&l->file_lock);
-    r = ledger_file_read(l->file, c->most, &rows, err);
+    r = ledger_file_read(l->file, c->kept, c->most, &rows, err);
     (void)pthread_mutex_unlock(&l->file_lock);
     if (r >= 0 && rows.n)
         r = copy_rows(l, c, &rows, err);
@@ -318,13 +367,13 @@ static void *copy_thread(void *arg) {
             note_server(l, r, &err);
         (void)pthread_mutex_lock(&l->lock);
         if (r < 0 && !stale) {
-            pause_until(l, &l->copy, ledger_monotonic() + next_pause(&pause, SL_LEDGER_MOST_PAUSE));
+            rest(l, &l->copy, &pause, SL_LEDGER_MOST_PAUSE);
             continue;
         }
         if (r >= 0)
             pause = SL_LEDGER_LEAST_PAUSE;
         sl_time until = l->retention ? c.expiry : SL_TIME_NEVER;
-        while (r == 0 && !l->end && !l->spooled && cond_wait(&l->copy, &l->lock, until)) {
+        while (r == 0 && !l->end && !l->spooled && thread_wait(l, &l->copy, until)) {
         }
     }
     l->copier_ended = true;
@@ -411,6 +460,8 @@ int sl_ledger_open(const struct sl_ledger_spec *spec, struct sl_ledger **ret, st
     l->stop = -1;
     l->refs = 1;
     l->retention = spec->retention > 0 ? spec->retention : 0;
+    l->opened = ledger_monotonic();
+    l->haste = spec->haste ? spec->haste : 1;
     sl_assert(pthread_mutex_init(&l->lock, NULL) == 0 &&
               pthread_mutex_init(&l->file_lock, NULL) == 0);
     cond_init(&l->work);
@@ -518,4 +569,28 @@ void sl_ledger_stats(struct sl_ledger *l, struct sl_ledger_stats *ret) {
     };
     sl_fmt(ret->error, sizeof ret->error, "%s", *l->file_error ? l->file_error : l->server_error);
     (void)pthread_mutex_unlock(&l->lock);
+}
+
+void sl_ledger_metrics(struct sl_ledger *l, struct sl_metrics *m) {
+    struct sl_ledger_stats s;
+
+    if (!l)
+        return;
+    sl_ledger_stats(l, &s);
+    const struct {
+        const char *result;
+        uint64_t is, was;
+    } events[] = {
+        {"written", s.written, l->shown.written},
+        {"copied", s.copied, l->shown.copied},
+        {"dropped", s.dropped, l->shown.dropped},
+        {"refused", s.refused, l->shown.refused},
+    };
+    for (size_t i = 0; i < SL_LEN(events); i++)
+        sl_metric_add(m, SL_M_LEDGER_EVENTS_TOTAL, (double)(events[i].is - events[i].was),
+                      events[i].result);
+    sl_metric_set(m, SL_M_LEDGER_WAITING_EVENTS, (double)s.queued, "memory");
+    sl_metric_set(m, SL_M_LEDGER_WAITING_EVENTS, (double)s.spooled, "spool");
+    sl_metric_set(m, SL_M_LEDGER_UP, s.connected && !*s.error);
+    l->shown = s;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The ledger: an append-only history of batch jobs. Who, what, when, how long, from which queue, on
+ * The ledger: an append-only history of batch jobs. What, when, how long, from which queue, on
  * which nodes, and why it ended. It is a record beside the objects and never the truth about them:
  * losing it loses history and no work, and nothing waits for it.
  *
@@ -36,6 +36,7 @@
 #include "core/base/time.h"
 
 struct sl_ledger;
+struct sl_metrics;
 
 enum sl_ledger_kind {
     SL_LEDGER_SUBMIT, /* it was seen: pending */
@@ -84,6 +85,7 @@ struct sl_ledger_spec {
     const char *spool;       /* path of the spool; used, and required, with PostgreSQL */
     sl_span retention;       /* of jobs since they ended; 0: for ever */
     int64_t max_spool_bytes; /* 0: SL_LEDGER_MAX_SPOOL_BYTES */
+    uint32_t haste;          /* of tests: pauses pass so many times as fast; 0: as they are */
 };
 
 /* Opens the file, and creates it, readable by its owner alone. A server is connected to later, by
@@ -101,14 +103,17 @@ int sl_ledger_flush(struct sl_ledger *l, sl_span patience, struct sl_err *err) _
 void sl_ledger_close(struct sl_ledger *l);
 
 struct sl_ledger_stats {
-    uint64_t appended, dropped, refused; /* refused: by sl_ledger_append or by the server */
-    uint64_t written;                    /* to the local file, repeated ones included */
-    uint64_t copied;                     /* to the server, the same */
+    uint64_t appended, dropped, refused; /* refused: by sl_ledger_append or by a database */
+    uint64_t written; /* to the local file, those included that are repeated or that it refused */
+    uint64_t copied;  /* to the server, the same */
     uint64_t queued, queued_bytes, spooled;
     bool
         connected; /* the last attempt to use the server, or the file if there is none, succeeded */
     char error[240]; /* why not, or why the file cannot be written; "" if all is well */
 };
 void sl_ledger_stats(struct sl_ledger *l, struct sl_ledger_stats *ret);
+/* The same as metrics, which are up to date then. On the thread of the metrics. NULL: no ledger, no
+ * metrics. */
+void sl_ledger_metrics(struct sl_ledger *l, struct sl_metrics *m);
 
 #endif

@@ -51,20 +51,23 @@ int ledger_file_write(struct ledger_file *f, const struct ledger_batch *b,
                       struct sl_err *err) _must_check_;
 /* Removes jobs that ended before then; returns how many, at most SL_LEDGER_MAX_EXPIRED. */
 int ledger_file_expire(struct ledger_file *f, sl_time before, struct sl_err *err) _must_check_;
-/* The first rows of the spool. One that is no event, because somebody edited the file, counts and
- * is left out. */
+/* The first rows of the spool behind one. One that is no event, because somebody edited the file,
+ * counts and is left out. */
 struct ledger_rows {
     struct ledger_batch events;
     uint32_t n;
     int64_t last; /* the row */
 };
 int ledger_file_count(struct ledger_file *f, uint64_t *ret, struct sl_err *err) _must_check_;
-int ledger_file_read(struct ledger_file *f, uint32_t most, struct ledger_rows *ret,
+int ledger_file_read(struct ledger_file *f, int64_t after, uint32_t most, struct ledger_rows *ret,
                      struct sl_err *err) _must_check_;
 /* Those up to a row. */
 int ledger_file_delete(struct ledger_file *f, int64_t seq, struct sl_err *err) _must_check_;
 /* Of an empty spool: gives its pages back to the disk if there are many. */
 void ledger_file_shrink(struct ledger_file *f);
+/* Of a spool without a row that is needed, on a disk without room to remove them: a new file. True:
+ * the old one is gone. The new one is made at the next write if there is no room for it yet. */
+bool ledger_file_renew(struct ledger_file *f);
 
 /* ---- the server ---- */
 

@@ -26,7 +26,7 @@ const char *ledger_sql_file(const char *name);
 #define LEDGER_SQL_VERSION                                                                         \
     "CREATE TABLE sluice_schema(version BIGINT NOT NULL); INSERT INTO sluice_schema VALUES (0)"
 #define LEDGER_SQL_SPOOL_PUT "INSERT INTO spool({columns}) VALUES ({values})"
-#define LEDGER_SQL_SPOOL_GET "SELECT {columns}, seq FROM spool ORDER BY seq LIMIT ?1"
+#define LEDGER_SQL_SPOOL_GET "SELECT {columns}, seq FROM spool WHERE seq > ?1 ORDER BY seq LIMIT ?2"
 #define LEDGER_SQL_SPOOL_DELETE "DELETE FROM spool WHERE seq <= ?1"
 /* Jobs that ended before ?1, with their events. */
 #define LEDGER_SQL_EXPIRE_EVENTS "DELETE FROM events WHERE uid IN ({old})"

@@ -246,6 +246,16 @@ METRIC(EVENT_QUEUE_DROPS_TOTAL, "sluice_event_queue_drops_total", COUNTER, BY_NO
 METRIC(NATS_MESSAGES_DROPPED_TOTAL, "sluice_nats_messages_dropped_total", COUNTER, BY_NONE,
     PROCESS(),
     "Messages of resource pools that were not read, because too many were waiting.")
+METRIC(LEDGER_EVENTS_TOTAL, "sluice_ledger_events_total", COUNTER, BY_NONE,
+    PROCESS("outcome"),
+    "Events of the ledger: written to its file or spool, copied to its server, dropped because too "
+    "many were waiting, refused.")
+METRIC(LEDGER_WAITING_EVENTS, "sluice_ledger_waiting_events", GAUGE, BY_NONE,
+    PROCESS("place"),
+    "Events of the ledger that wait in memory, and in the spool for the server.")
+METRIC(LEDGER_UP, "sluice_ledger_up", GAUGE, BY_NONE,
+    PROCESS(),
+    "1: the ledger is written as it should be; 0: its file or its server cannot be used.")
 METRIC(CONFIG_WARNINGS, "sluice_config_warnings", GAUGE, BY_NONE,
     PROCESS(),
     "Things in the configuration that have no effect here; the log names them.")

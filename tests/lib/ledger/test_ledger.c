@@ -521,6 +521,33 @@ static void test_disk_full(void **state) {
     fx_done(&f);
 }
 
+/* An event that this file does not take is left out, and those after it are not held up. */
+static void test_poison(void **state) {
+    struct fx f;
+
+    (void)state;
+    fx_init(&f);
+    fx_open(&f);
+    fx_life(&f, 0);
+    fx_flush(&f);
+    fx_exec(f.file, "CREATE TRIGGER poison BEFORE INSERT ON events WHEN new.name = 'poison' "
+                    "BEGIN SELECT raise(ABORT, 'never'); END");
+    for (uint64_t i = 1; i < 20; i++) {
+        fx_life(&f, i);
+        if (i % 5 == 0)
+            assert_true(fx_event(&f, "poison", SL_LEDGER_SUBMIT, (int64_t)i, 0, ""));
+    }
+    fx_flush(&f);
+    struct sl_ledger_stats s = fx_stats(&f);
+    assert_int_equal(s.refused, 3);
+    assert_int_equal(s.queued, 0);
+    assert_true(s.connected);
+    assert_string_equal(s.error, "");
+    assert_int_equal(fx_number(f.file, "SELECT count(*) FROM jobs WHERE state = 'ended'"), 20);
+    assert_int_equal(fx_number(f.file, "SELECT count(*) FROM events"), 20 * FX_LIFE);
+    fx_done(&f);
+}
+
 /* Closed while the disk is full: what is not written is gone, and it does not wait. */
 static void test_close_full(void **state) {
     struct fx f;
@@ -537,7 +564,9 @@ static void test_close_full(void **state) {
     fx_close(&f);
     assert_true(fx_now() - begun < 10 * SL_SEC);
     set_file_size(RLIM_INFINITY);
-    assert_int_equal(fx_number(f.file, "SELECT count(*) FROM events") % FX_LIFE, 0);
+    /* As many of a batch as fit are written: the first ones, and none is left out between them. */
+    assert_true(fx_number(f.file, "SELECT count(*) FROM events") >= FX_LIFE);
+    assert_int_equal(fx_number(f.file, "SELECT max(id) - min(id) + 1 - count(*) FROM events"), 0);
     fx_done(&f);
 }
 
@@ -761,7 +790,7 @@ static void test_spool_ceiling(void **state) {
     fx_close(&f);
     uint64_t spooled = s.spooled;
     spool_open(&f, most);
-    assert_int_equal(fx_stats(&f).spooled, spooled);
+    assert_true(fx_stats(&f).spooled >= spooled); /* closing tries once more: some may fit */
     fx_done(&f);
 }
 
@@ -776,6 +805,7 @@ int main(void) {
         cmocka_unit_test(test_kills),     cmocka_unit_test(test_retention),
         cmocka_unit_test(test_threads),   cmocka_unit_test(test_plans),
         cmocka_unit_test(test_spool),     cmocka_unit_test(test_spool_ceiling),
+        cmocka_unit_test(test_poison),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
