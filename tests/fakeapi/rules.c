@@ -85,15 +85,32 @@ static const char *node_rule(yyjson_val *was, yyjson_val *is, bool gated) {
     return !was && !gated ? NULL : "spec.nodeName: Forbidden: the pod is bound, or gated";
 }
 
+/* As the subresource resize. */
+static const char *containers_rule(yyjson_val *was, yyjson_val *is, bool gated) {
+    size_t i, n, f, n_fields;
+    yyjson_val *c, *k, *v;
+    bool kept = yyjson_arr_size(was) == yyjson_arr_size(is);
+
+    (void)gated;
+    yyjson_arr_foreach (was, i, n, c) {
+        yyjson_val *now = yyjson_arr_get(is, i);
+        kept = kept && yyjson_obj_size(c) == yyjson_obj_size(now);
+        sl_obj_foreach (c, f, n_fields, k, v) {
+            const char *key = yyjson_get_str(k);
+            kept = kept && (strcmp(key, "resources") == 0 || !differ(v, yyjson_obj_get(now, key)));
+        }
+    }
+    return kept ? NULL : "spec: Forbidden: pod updates may not change these fields";
+}
+
 static const char *pod_rule(yyjson_val *old, yyjson_val *now) {
     static const struct {
         const char *field;
         const char *(*rule)(yyjson_val *was, yyjson_val *is, bool gated);
     } may[] = {
-        {"schedulingGates", gates_rule},
-        {"tolerations", tolerations_rule},
-        {"nodeSelector", selector_rule},
-        {"nodeName", node_rule},
+        {"schedulingGates", gates_rule}, {"tolerations", tolerations_rule},
+        {"nodeSelector", selector_rule}, {"nodeName", node_rule},
+        {"containers", containers_rule},
     };
     yyjson_val *was = spec_of(old), *is = spec_of(now), *k, *v;
     bool gated = yyjson_arr_size(yyjson_obj_get(was, "schedulingGates")) > 0;

@@ -155,6 +155,7 @@ static bool other(void *ctx, const struct sl_http_request *rq, struct sl_http_an
     if (strcmp(rq->path, "/metrics") == 0) {
         a->content_type = "text/plain; version=0.0.4; charset=utf-8";
         sl_manager_refresh_metrics(u->manager);
+        sl_ledger_metrics(u->ledger, u->metrics);
         sl_metrics_print(u->metrics, &a->body);
         return true;
     }

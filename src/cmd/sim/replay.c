@@ -192,6 +192,8 @@ static int replay_record(struct replay *p, struct sl_journal_record *rec,
         return r;
     sl_time at = rec->kind == SL_JOURNAL_RECORD_FACT ? rec->fact.at : rec->at;
     if (rec->kind != SL_JOURNAL_RECORD_END) {
+        if (at < 0) /* the length between any two others is a span */
+            return sl_err_set(err, SL_EINVAL, "%s:%u: a time before 0", p->file, rec->line);
         if (!p->began)
             p->origin = p->now = at;
         p->began = true;

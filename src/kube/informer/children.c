@@ -19,13 +19,24 @@ struct sl_rec *sl_inf_by_uid(const struct sl_informer *f, uint64_t uid) {
     return i == SL_MAP_NONE ? NULL : f->recs.v[i];
 }
 
-static struct sl_rec_owned *owned_by(const struct sl_informer *f, uint64_t owner) {
-    uint32_t i = owner ? sl_map_get(&f->by_owner, owner) : SL_MAP_NONE;
+/* A reference to an owner has no namespace: it is that of the object, whoever has this uid. */
+static uint64_t family(uint64_t owner, sl_sym ns) {
+    return sl_hash_u64(owner, ns) | 1;
+}
+
+struct sl_rec *sl_rec_owner(const struct sl_rec *r) {
+    struct sl_rec *owner = sl_inf_by_uid(r->table->informer, r->owner);
+    return owner && (owner->ns == r->ns || !owner->table->kind->namespaced) ? owner : NULL;
+}
+
+static struct sl_rec_owned *owned_by(const struct sl_informer *f, uint64_t owner, sl_sym ns) {
+    uint32_t i = owner ? sl_map_get(&f->by_owner, family(owner, ns)) : SL_MAP_NONE;
     return i == SL_MAP_NONE ? NULL : &f->owned.v[i];
 }
 
 struct sl_rec *sl_inf_children(const struct sl_informer *f, uint64_t owner, uint32_t *ret_n) {
-    const struct sl_rec_owned *l = owned_by(f, owner);
+    const struct sl_rec *r = sl_inf_by_uid(f, owner);
+    const struct sl_rec_owned *l = r ? owned_by(f, owner, r->ns) : NULL;
     if (ret_n)
         *ret_n = l ? l->n : 0;
     return l ? l->first : NULL;
@@ -41,7 +52,7 @@ uint64_t sl_inf_controller_of(yyjson_val *meta) {
 }
 
 void sl_inf_enqueue_owner(const struct sl_rec *r) {
-    struct sl_rec *owner = sl_inf_by_uid(r->table->informer, r->owner);
+    struct sl_rec *owner = sl_rec_owner(r);
     if (owner)
         sl_rec_enqueue(owner);
 }
@@ -51,14 +62,14 @@ void sl_inf_owner_index_add(struct sl_rec *r, uint64_t owner) {
     r->owner = owner;
     if (!owner)
         return;
-    struct sl_rec_owned *l = owned_by(f, owner);
+    struct sl_rec_owned *l = owned_by(f, owner, r->ns);
     if (!l) {
         uint32_t i = f->free_owned.n ? sl_vec_pop(&f->free_owned) : f->owned.n;
         if (i == f->owned.n)
             (void)sl_vec_push(&f->owned);
         l = &f->owned.v[i];
         *l = (struct sl_rec_owned){0};
-        sl_map_add(&f->by_owner, owner, i);
+        sl_map_add(&f->by_owner, family(owner, r->ns), i);
     }
     r->prev = NULL;
     r->next = l->first;
@@ -70,7 +81,7 @@ void sl_inf_owner_index_add(struct sl_rec *r, uint64_t owner) {
 
 void sl_inf_owner_index_remove(struct sl_rec *r) {
     struct sl_informer *f = r->table->informer;
-    struct sl_rec_owned *l = owned_by(f, r->owner);
+    struct sl_rec_owned *l = owned_by(f, r->owner, r->ns);
     if (!l)
         return;
     if (r->prev)
@@ -82,7 +93,7 @@ void sl_inf_owner_index_remove(struct sl_rec *r) {
     r->prev = r->next = NULL;
     if (--l->n == 0) {
         uint32_t i = (uint32_t)(l - f->owned.v);
-        (void)sl_map_del(&f->by_owner, r->owner, i);
+        (void)sl_map_del(&f->by_owner, family(r->owner, r->ns), i);
         *sl_vec_push(&f->free_owned) = i;
     }
     r->owner = 0;

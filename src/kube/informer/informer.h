@@ -171,7 +171,7 @@ struct sl_informer {
     SL_VEC(uint32_t) free_ids;
     SL_VEC(struct sl_rec *) tombstones; /* gone, and not yet freed */
     struct sl_map by_uid;               /* sl_rec_uid -> id */
-    struct sl_map by_owner;             /* sl_rec_uid -> place in 'owned' */
+    struct sl_map by_owner;             /* sl_rec_uid and namespace -> place in 'owned' */
     SL_VEC(struct sl_rec_owned) owned;
     SL_VEC(uint32_t) free_owned;
     struct sl_heap timers; /* records by reconcile_at */
@@ -287,8 +287,11 @@ void sl_rec_forget(struct sl_rec *r);
 /* Of a uid, as owners are known by; 0 for "". */
 uint64_t sl_rec_uid(const char *uid);
 struct sl_rec *sl_inf_by_uid(const struct sl_informer *f, uint64_t uid); /* NULL: unknown */
+/* The controller that r names: of its namespace, or of none. NULL: unknown. */
+struct sl_rec *sl_rec_owner(const struct sl_rec *r);
 /* The children of a controller, of all kinds, planned ones included: for (r = sl_inf_children(...);
- * r; r = r->next). A loop that drops one takes 'next' before. */
+ * r; r = r->next). A loop that drops one takes 'next' before. Those of its namespace alone: anybody
+ * may write its uid into an object elsewhere. */
 struct sl_rec *sl_inf_children(const struct sl_informer *f, uint64_t owner, uint32_t *ret_n);
 /* "<base>-<five letters>" from the owner's uid, a word that distinguishes it from others of the
  * owner, and a number; the base is cut so that it fits. */

@@ -29,6 +29,7 @@ struct sl_review_call {
     const char *ns, *name, *subresource; /* "" if there is none; name also with generateName */
     const char *group, *kind;            /* of the object, as the request says; "" likewise */
     yyjson_val *object, *old;            /* old is NULL on CREATE */
+    yyjson_val *user;                    /* userInfo: who sent it; NULL: not known */
     struct sl_arena *arena;
     struct sl_field_errs errs;
     const char *warnings[SL_CALL_MAX_WARNINGS];
@@ -85,7 +86,7 @@ int sl_review_statefulset_mutate(struct sl_review_call *c);
 int sl_review_statefulset_validate(struct sl_review_call *c);
 int sl_review_leaderworkerset_mutate(struct sl_review_call *c);
 int sl_review_leaderworkerset_validate(struct sl_review_call *c);
-int sl_review_flux_mutate(struct sl_review_call *c); /* flux_review.c: by the kind */
+int sl_review_flux_mutate(struct sl_review_call *c); /* flux/review.c: by the kind */
 int sl_review_flux_pod_mutate(struct sl_review_call *c);
 int sl_review_flux_job_mutate(struct sl_review_call *c);
 int sl_review_flux_deployment_mutate(struct sl_review_call *c);

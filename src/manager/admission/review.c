@@ -208,6 +208,7 @@ static int admit(const struct sl_review_view *view, sl_review_fn fn, yyjson_val 
         .kind = sl_json_str(request, "kind.kind"),
         .object = sl_json_get(request, "object"),
         .old = sl_json_get(request, "oldObject"),
+        .user = sl_json_get(request, "userInfo"),
         .arena = &arena,
         .errs.arena = &arena,
     };

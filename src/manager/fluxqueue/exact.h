@@ -24,7 +24,8 @@
 
 /* A Workload. */
 struct sl_exact_owner {
-    uint64_t key; /* that it is known by here; not 0 */
+    uint64_t key;    /* that it is known by here; not 0 */
+    uint64_t before; /* that of the slice which it replaces; 0: none */
     const char *ns, *name;
     sl_time since;    /* wall: when it got its places */
     int64_t duration; /* seconds, at most; 0: until it ends */
@@ -32,7 +33,7 @@ struct sl_exact_owner {
 
 /* Pods that need nodes. */
 struct sl_exact_podset {
-    const char *name;
+    const char *ns, *name;
     const char *pod; /* one of them, as JSON: metadata.labels, metadata.annotations, spec */
     uint32_t count;  /* 0: none of them needs a node here */
 };
@@ -57,7 +58,8 @@ void sl_exact_observed(struct sl_fluxqueue *q, bool all);
 uint64_t sl_exact_version(struct sl_fluxqueue *q);
 
 /* Nodes for all of them, or for none: then *ret_refused is a podset for which there are none, and
- * why says so. They are held in place of what it held. */
+ * why says so. They are held in place of what it held. A slice has the places of the one before it,
+ * which holds none then, and others for the pods that it has more. */
 bool sl_exact_place(struct sl_fluxqueue *q, const struct sl_exact_owner *o,
                     const struct sl_exact_podset *v, uint32_t n, uint32_t *ret_refused, char *why,
                     size_t why_len);
@@ -78,6 +80,16 @@ void sl_exact_hold(struct sl_fluxqueue *q, const struct sl_exact_owner *o,
                    const struct sl_exact_podset *v, const struct sl_exact_place *places,
                    uint32_t n);
 void sl_exact_release(struct sl_fluxqueue *q, uint64_t key);
+/* The earliest second, from this one on and not now, at which there are nodes for all of them, if
+ * all that has a known end has ended then; those that are being deleted end at once. The nodes are
+ * reserved from then on, in place of what was, for as long as it runs and for SL_EXACT_LEAST at
+ * least, since it may start late. False: no such time is known, and nothing is reserved. Others do
+ * not get them unless they end before. It is for one that holds nothing; sl_exact_place and
+ * sl_exact_set_aside know of it. */
+#define SL_EXACT_LEAST 60
+bool sl_exact_later(struct sl_fluxqueue *q, const struct sl_exact_owner *o,
+                    const struct sl_exact_podset *v, uint32_t n, int64_t from, int64_t *ret_at);
+void sl_exact_forgo(struct sl_fluxqueue *q, uint64_t key);
 /* What it holds, for each of its podsets. Returns how many these are; 0: it holds nothing. */
 uint32_t sl_exact_held(const struct sl_fluxqueue *q, uint64_t key, struct sl_arena *a,
                        const struct sl_exact_place **ret);

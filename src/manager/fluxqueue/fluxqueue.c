@@ -23,7 +23,8 @@ void fq_set_text(char **to, const char *text) {
             .namespaced = true, .owners = true, .size = sizeof(struct fq_obj),                     \
             .query = "labelSelector=" SL_FLUX_SEEN, .wanted = fq_obj_wanted,                       \
             .decode = fq_obj_decode, .reconcile = fq_obj_reconcile, .deleted = fq_obj_deleted,     \
-            .free = fq_obj_free, .build = fq_obj_build, .child = fq_obj_child                      \
+            .free = fq_obj_free, .lane_of = fq_obj_lane, .build = fq_obj_build,                    \
+            .child = fq_obj_child                                                                  \
     }
 
 /* While nothing is queued nobody pays for nodes and pods. */
@@ -73,7 +74,7 @@ static const struct sl_rec_kind kinds[FQ_KINDS] = {
                     .owners = true, .finalizer = FQ_FINALIZER, .size = sizeof(struct fq_job),
                     .decode = fq_job_decode, .reconcile = fq_job_reconcile,
                     .deleted = fq_job_deleted, .free = fq_job_free, .hold = fq_job_hold,
-                    .build = fq_job_build, .written = fq_job_written},
+                    .lane_of = fq_job_lane, .build = fq_job_build, .written = fq_job_written},
     [FQ_MARKED] = MARKED("labelSelector=" SL_FLUX_SEEN),
     [FQ_NAMED] = MARKED("fieldSelector=spec.schedulerName=" SL_FLUX_SCHEDULER),
     [FQ_NAMED_SHORT] = MARKED("fieldSelector=spec.schedulerName=" SL_FLUX_SCHEDULER_SHORT),
@@ -96,6 +97,8 @@ static void hold_usages(void *ctx, struct sl_syms *t) {
             sl_sym_hold(t, q->usages.v[i]->v[k].resource);
     for (uint32_t i = 0; i < q->ports.n; i++)
         sl_sym_hold(t, q->ports.v[i]);
+    for (uint32_t i = 0; i < q->asked_ports.n; i++)
+        sl_sym_hold(t, q->asked_ports.v[i].port);
     fq_exact_hold_names(q, t);
 }
 
@@ -182,6 +185,8 @@ void sl_fluxqueue_free(struct sl_fluxqueue *q) {
     sl_map_done(&q->usages_by_hash);
     fq_plain_done(q);
     sl_vec_free(&q->ports);
+    sl_vec_free(&q->asked_ports);
+    sl_vec_free(&q->claimants);
     sl_map_done(&q->by_jobid);
     sl_vec_free(&q->by_vertex);
     sl_vec_free(&q->decisions);
@@ -194,6 +199,7 @@ void sl_fluxqueue_lead(struct sl_fluxqueue *q, bool lead) {
         return;
     q->leads = q->inf->writes = lead;
     q->rebuild = true;
+    q->decides = false;
     fq_ids_forget(q);
     if (!lead)
         return;
@@ -225,9 +231,14 @@ void sl_fluxqueue_reading(const struct sl_fluxqueue *q, struct sl_inf_reading *r
 
 /* ---- the turn ---- */
 
+/* Anybody can ask for a new graph, by a host port for example: it takes a share of the time. */
+static sl_time next_rebuild(const struct sl_fluxqueue *q) {
+    sl_span pause = sl_time_min(FQ_REBUILD_SHARE * q->rebuild_took, FQ_REBUILD_LONGEST);
+    return q->rebuilt_at + (pause > FQ_REBUILD_PAUSE ? pause : FQ_REBUILD_PAUSE);
+}
+
 static bool rebuild_due(const struct sl_fluxqueue *q) {
-    return (q->rebuild || q->taints_changed) &&
-           (!q->match || q->client->mono >= q->rebuilt_at + FQ_REBUILD_PAUSE);
+    return (q->rebuild || q->taints_changed) && (!q->match || q->client->mono >= next_rebuild(q));
 }
 
 static void settle(struct sl_fluxqueue *q) {
@@ -237,7 +248,7 @@ static void settle(struct sl_fluxqueue *q) {
 
 /* Decides nothing on a graph that is not that of the nodes. */
 static bool decide(struct sl_fluxqueue *q) {
-    if (q->leads && q->retried != q->capacity) {
+    if (q->leads && fq_retry_wanted(q)) {
         fq_retry_rejected(q);
         settle(q);
     }
@@ -268,15 +279,21 @@ static void show_positions(struct sl_fluxqueue *q) {
 }
 
 void sl_fluxqueue_tick(struct sl_fluxqueue *q) {
+    if (q->rebuilt)
+        q->rebuild_took = sl_time_min(q->client->mono - q->rebuilt_at, FQ_REBUILD_LONGEST);
+    q->rebuilt = false;
     start_watches(q);
-    bool synced = sl_inf_poll(q->inf);
+    bool synced = sl_inf_poll(q->inf), was_ready = q->inf->ready;
     fq_ids_tick(q);
     q->inf->ready |= synced && fq_ids_known(q);
+    q->decides |= q->inf->ready && q->leads;    /* also while more kinds are read later */
+    q->capacity += q->inf->ready && !was_ready; /* whoever was put off meanwhile may ask again */
     start_watches(q);
     if (!q->inf->ready)
         return;
     q->rebuild |= sl_inf_wake(q->inf); /* the clock was set, and the graph has the old time */
     fq_volumes_changed(q);
+    fq_history_tick(q);
     if (rebuild_due(q))
         fq_graph_rebuild(q);
     settle(q);
@@ -292,14 +309,21 @@ void sl_fluxqueue_tick(struct sl_fluxqueue *q) {
 sl_time sl_fluxqueue_next(const struct sl_fluxqueue *q) {
     sl_time at = sl_time_min(sl_inf_next(q->inf), sl_inf_next_timer(q->inf));
     at = sl_time_min(at, fq_ids_next(q));
-    if (q->in_use && !sl_inf_watches(q->inf, FQ_NODE))
+    if ((q->in_use && !sl_inf_watches(q->inf, FQ_NODE)) ||
+        (q->uses_claims && !sl_inf_watches(q->inf, FQ_CLAIM)))
         return q->client->mono;
+    if (q->rebuilt)
+        return q->client->mono; /* to know what it took */
     if (!q->inf->ready)
         return at;
     if (q->rebuild || q->taints_changed)
-        at = sl_time_min(at, q->rebuilt_at + FQ_REBUILD_PAUSE);
+        at = sl_time_min(at, next_rebuild(q));
     else if (q->moved && q->leads && q->queues && !q->unobserved)
         at = q->client->mono;
+    if (q->leads && fq_retry_wanted(q))
+        at = sl_time_min(at, q->retry_due);
+    if (q->unrecorded && q->leads)
+        at = sl_time_min(at, q->client->mono + FQ_LEDGER_ROOM);
     if (q->reordered && q->leads)
         at = sl_time_min(at, q->shown_at + FQ_POSITION_PAUSE);
     if (q->leads && q->queues && !q->rebuild && !q->taints_changed && !q->unobserved &&
@@ -314,7 +338,7 @@ sl_time sl_fluxqueue_next(const struct sl_fluxqueue *q) {
 
 bool sl_fluxqueue_idle(const struct sl_fluxqueue *q) {
     return q->inf->ready && sl_inf_idle(q->inf) && !q->rebuild && !q->taints_changed && !q->moved &&
-           fq_ids_idle(q);
+           !(q->leads && fq_retry_wanted(q)) && fq_ids_idle(q);
 }
 
 /* ---- looking in ---- */

@@ -29,7 +29,7 @@
 #include "core/base/collection/vec.h"
 #include "kube/informer/informer.h"
 #include "manager/fluxqueue/fluxqueue.h"
-#include "manager/fluxqueue/jobspec.h"
+#include "manager/fluxqueue/jobspec/jobspec.h"
 
 #define FQ_CONTROLLER "fluxqueue"
 #define FQ_FINALIZER "fluxqueue/in-use"
@@ -42,6 +42,7 @@
 #define FQ_MAX_COMPILE ((size_t)4 << 20)    /* a jobspec while it is compiled */
 #define FQ_MAX_USAGE_TEXT ((size_t)1 << 20) /* requests of a pod */
 #define FQ_MAX_MESSAGE 1024u
+#define FQ_MAX_NAME 253u          /* of an object, where others wrote it; a longer one is none */
 #define FQ_MAX_LISTED 10000u      /* nodes of a job in its status, as its schema has it */
 #define FQ_MAX_SHOWN 256u         /* bytes of nodes in a column */
 #define FQ_MAX_RESIZES 16u        /* free places that are tried for a pod of another size */
@@ -49,17 +50,28 @@
 #define FQ_END (INT64_C(1) << 40) /* of the graph's time, seconds */
 #define FQ_MAX_ASKS 64u           /* requests of podsets that are kept compiled */
 #define FQ_MAX_POSITION 1000u     /* jobs further behind are not told their places */
-#define FQ_MAX_PORTS 32u /* different host ports that jobs ask for; each is a pool of all nodes */
+#define FQ_MAX_PORTS 32u   /* different host ports that jobs ask for; each is a pool of all nodes */
+#define FQ_PORT_AGE 2u     /* graphs that have a port for which no Workload asked again */
+#define FQ_MAX_LATER 64u   /* times that are tried for several podsets of a Workload */
+#define FQ_MAX_RETRIES 64u /* rejected jobs that are tried again at once */
 #define FQ_MAX_SPLIT 100000u /* steps to find which slots are on which node */
 
 #define FQ_REBUILD_PAUSE (100 * SL_MSEC) /* between two graphs: nodes come in bursts */
+#define FQ_REBUILD_SHARE 4               /* the same, in times of what the last one took */
+#define FQ_REBUILD_LONGEST (4 * SL_SEC)  /* that is waited so: nothing is decided meanwhile */
 #define FQ_POSITION_PAUSE (5 * SL_SEC)   /* between two writes of places in the queue */
 #define FQ_ESTIMATE_PAUSE SL_MINUTE      /* of starts that move, as all do while a job overruns */
 #define FQ_OWNER_LATE (10 * SL_SEC)      /* the watch of a pod's controller may be behind */
 #define FQ_GROW_PAUSE (2 * SL_SEC)       /* until a job that found no more is tried again */
+#define FQ_RETRY_PAUSE (100 * SL_MSEC)   /* until the next of the rejected jobs are */
 #define FQ_TELL_AFTER SL_SEC             /* a plain pod that waits so long is told why */
+#define FQ_LEDGER_PAUSE (50 * SL_MSEC)   /* until the ledger is looked at again */
+#define FQ_LEDGER_ROOM SL_SEC            /* the same, when it had no room */
+#define FQ_LEDGER_PATIENCE (5 * SL_SEC)  /* of a FluxJob that is to go, with the ledger */
 
-/* Ids of plain pods in the queue begin here; those of FluxJobs are below. */
+/* Ids of FluxJobs are below: what every reader of JSON can hold. */
+#define FQ_MAX_JOBID (INT64_C(1) << 53)
+/* Ids of plain pods in the queue begin here. */
 #define FQ_PLAIN_ID (INT64_C(1) << 56)
 /* Those of Workloads in the matcher, and of their podsets while nodes are looked for. */
 #define FQ_EXACT_ID (INT64_C(2) << 56)
@@ -134,6 +146,8 @@ struct fq_request {
     struct sl_match_request *compiled; /* NULL: not yet for this graph */
     char *refused;                     /* why that is not possible; NULL: it was not tried, or is */
     uint64_t tried, rejected;          /* q->capacity when it was tried again; and rejected */
+    uint64_t judged;                   /* the same, when 'never' was found out */
+    uint8_t never;                     /* enum fq_why: that it cannot be; FQ_WHY_NOTHING: it can */
 };
 
 #define FQ_MAX_CONFLICTS 3u /* bindings that are answered by 409, though the pod is free */
@@ -147,6 +161,7 @@ enum fq_why {
     FQ_WHY_NEVER,
     FQ_WHY_REFUSED, /* the text says why */
     FQ_WHY_UNBOUND, /* its binding was refused */
+    FQ_WHY_VOLUME,  /* of a claim: cannot be used on the node of its place */
     FQ_WHYS,
 };
 
@@ -155,6 +170,7 @@ struct fq_pod {
     struct fq_usage *usage; /* NULL: it takes nothing any more */
     char *jobspec;          /* of one that is a job by itself, until it is bound */
     char *refused;          /* why it has none */
+    uint64_t spec;          /* hash of its spec */
     char *gates;            /* a JSON array of the others' gates; NULL: none */
     sl_sym node;            /* that it is bound to */
     sl_sym target;          /* that it is to be bound to */
@@ -164,6 +180,7 @@ struct fq_pod {
     int32_t index;          /* completion index; -1: none */
     int32_t priority;
     char *claims;      /* of volumes: names in lines; NULL: none */
+    bool awaits;       /* these are waited for, and it has no FluxJob */
     bool ours;         /* marked by admission, or by its scheduler's name */
     bool binds;        /* by us; else by the scheduler that it names, on the node that we say */
     bool part;         /* its controller is of a kind that is intercepted, and so was that one */
@@ -174,6 +191,7 @@ struct fq_pod {
     bool labelled;     /* has the label of its job id */
     bool never;        /* it has the label of what can never run */
     bool bound;        /* the API server has accepted its binding, which is not seen yet */
+    bool recorded;     /* the ledger has that it is bound */
     uint8_t conflicts; /* of its binding, in a row */
     struct fq_unbound *unbound; /* where it could not be bound; NULL: nowhere */
     /* groups.c */
@@ -195,23 +213,25 @@ struct fq_pod {
     bool queued;                /* waits in the queue, as FQ_PLAIN_ID + its number */
     bool held;                  /* has its place in the matcher, under the same id */
     bool rejected;              /* is tried again when capacity rises */
+    bool resized;               /* it requests another amount than it was held with */
     bool avoids;                /* was submitted without the nodes that refused it */
     /* exact.c */
     sl_sym workload, podset; /* that it is of; 0: none */
     sl_sym host;             /* that its node selector names */
     uint32_t exact, seat;    /* number + 1 of its Workload and of its place there; 0: none */
     bool released;           /* its Workload has given back its places */
-    bool leaving;            /* in the list of those that are */
+    uint32_t leaving;        /* place in the list of those that are, from 1 on; 0: none */
 };
 
 /* ---- what is wrapped, other than pods (objects.c) ---- */
 
 struct fq_obj {
     struct sl_rec rec;
-    char *jobspec; /* NULL: it has none */
-    char *refused; /* why */
-    char *claims;  /* of volumes, that all of its pods have: names in lines; NULL: none */
-    uint32_t pods; /* that it has at once */
+    char *jobspec;      /* NULL: it has none */
+    char *refused;      /* why */
+    char *claims;       /* of volumes, that all of its pods have: names in lines; NULL: none */
+    uint32_t pods;      /* that it has at once */
+    uint32_t partition; /* StatefulSets: pods below this number are of the old template */
     uint64_t hash;
     int32_t priority;
     struct fq_usage *usage; /* of a pod of its template; NULL: it has none */
@@ -237,6 +257,7 @@ struct fq_claim {
     char *volume, *class; /* "": none */
     sl_sym selected;      /* the node that its annotation says */
     sl_sym wanted;        /* that it is to say */
+    uint32_t by;          /* the number of the pod that is to get it there */
     sl_sym rejected;      /* that it said when its provisioner gave up */
     uint64_t hash;        /* of all that is read of it */
     bool bound;
@@ -298,17 +319,28 @@ struct fq_job_kind {
 
 /* Numbers of the last events in the ledger; 0: none. */
 struct fq_recorded {
-    int64_t submit, reserve, unreserve, start, end, reject;
+    int64_t submit, reserve, unreserve, start, end;
+    int64_t back; /* of the start after which it was in the queue again */
+    bool rejected;
     uint32_t size;
+    uint64_t mark;  /* events of the ledger up to its last one */
+    sl_time until;  /* mono: it does not go before, unless that one is written; 0: not asked yet */
+    bool unwritten; /* its status was refused by the API server */
 };
 
 struct fq_exact;
 struct fq_ask;
 
+/* A host port, and how many graphs were made since a Workload asked for it. */
+struct fq_asked_port {
+    sl_sym port;
+    uint32_t age;
+};
+
 struct fq_job {
     struct sl_rec rec;
     /* as it says */
-    char *jobspec, *object, *queue;
+    char *jobspec, *object, *asked_queue;
     enum sl_flux_type type;
     int32_t priority;
     uint64_t spec;       /* hash */
@@ -322,9 +354,10 @@ struct fq_job {
     sl_time submitted, started, finished, estimate; /* wall; 0: none */
     uint32_t position;                              /* from 1; 0: none */
     const char *reason;                             /* a constant */
+    char *queue;                                    /* "": not known, or the default one */
     char *message;
     SL_VEC(struct fq_place) places; /* by node, in the order of the graph's nodes at their time */
-    uint32_t expected, bound_pods;
+    uint32_t expected, bound_pods, ended_pods;
     /* what of that has been written */
     uint32_t version, sent, written; /* of all above */
     uint32_t places_version;         /* when the places changed */
@@ -348,6 +381,7 @@ struct fq_job {
     uint64_t rejected; /* q->capacity when it did not fit even if all jobs had ended; 0: not so */
     sl_time grow_at;   /* mono: not before */
     struct fq_recorded recorded;
+    char *ran_on;     /* one that had ended before the start: its nodes, until that is recorded */
     uint32_t missing; /* pods that have no place */
     uint32_t paused;  /* of these, whose binding was refused just now */
     uint32_t odd;     /* of them, those of another size than that of the jobspec */
@@ -387,10 +421,12 @@ struct sl_fluxqueue {
     SL_VEC(struct fq_request *) requests; /* of plain pods; NULL: free */
     SL_VEC(uint32_t) free_requests;
     struct sl_map requests_by_hash;
-    SL_VEC(uint32_t) rejected;        /* plain pods, by the numbers of their records */
-    bool retrying;                    /* some of them are tried again */
-    SL_VEC(sl_sym) ports;             /* host ports that are pools, by name */
-    SL_VEC(struct fq_exact *) exacts; /* places of Workloads; NULL: free */
+    SL_VEC(uint32_t) rejected;                /* plain pods, by the numbers of their records */
+    bool retrying;                            /* some of them are tried again */
+    SL_VEC(sl_sym) ports;                     /* host ports that are pools, by name */
+    bool ports_wanted;                        /* others are asked for as well */
+    SL_VEC(struct fq_asked_port) asked_ports; /* by Workloads that have no places yet */
+    SL_VEC(struct fq_exact *) exacts;         /* places of Workloads; NULL: free */
     SL_VEC(uint32_t) free_exacts;
     struct sl_map exact_by_key, exact_by_name;
     struct sl_map pods_by_workload; /* hash(namespace, name) -> numbers of their records */
@@ -399,26 +435,37 @@ struct sl_fluxqueue {
     uint32_t next_ask;              /* the one that goes next */
     uint64_t freed;                 /* rises with all that was given back, beside 'capacity' */
     bool unobserved;                /* places of Workloads are not all known yet */
-    bool yields; /* what a Workload had is free: it is offered to other Workloads first */
+    bool yields;        /* what a Workload had is free: it is offered to other Workloads first */
+    bool has_workloads; /* somebody asks for them */
     sl_decisions decisions;
-    bool taints_changed; /* nodes have one that they had not: jobspecs depend on them */
+    bool left_out; /* some nodes are not in the graph: together they have too much */
+    /* Nodes have one that they had not, or a label that is compared: jobspecs depend on them. */
+    bool taints_changed;
     int64_t last_jobid;
     struct fq_ids ids;
-    uint64_t node_changes; /* counts them */
-    uint64_t capacity;     /* rises with all that may make a rejected job possible */
-    uint64_t retried;      /* the same, when rejected jobs were tried again */
-    sl_time rebuilt_at;    /* mono */
-    bool rebuild;          /* the graph is not that of the nodes any more */
-    bool restoring;        /* it is being made: pools are as large as can be */
-    bool moved;            /* something happened that the queue has to look at */
-    bool unranked;         /* no pass was made on this graph yet: reservations are not in it */
-    bool reordered;        /* places in the queue, or estimates, are to be shown again */
-    bool showing;          /* and are shown now */
+    uint64_t node_changes;  /* counts them */
+    uint64_t capacity;      /* rises with all that may make a rejected job possible */
+    uint64_t retried;       /* the same, when rejected jobs were tried again */
+    uint64_t plain_retried; /* of these, plain pods */
+    uint32_t retry_at;      /* where among FluxJobs that goes on; 0: it is done */
+    sl_time retry_due;      /* mono: not before */
+    sl_time rebuilt_at;     /* mono */
+    sl_span rebuild_took;   /* with all that was done in its turn */
+    bool rebuilt;           /* in the turn before: what it took is known when the next one begins */
+    bool rebuild;           /* the graph is not that of the nodes any more */
+    bool restoring;         /* it is being made: pools are as large as can be */
+    bool moved;             /* something happened that the queue has to look at */
+    bool unranked;          /* no pass was made on this graph yet: reservations are not in it */
+    bool reordered;         /* places in the queue, or estimates, are to be shown again */
+    bool showing;           /* and are shown now */
     sl_time shown_at, estimated_at; /* mono: when they were */
     bool uses_claims;               /* something of ours has claims: these and volumes are read */
     bool claims_changed;            /* jobs have to look at theirs */
+    SL_VEC(uint32_t) claimants;     /* pods without a FluxJob that wait for theirs */
+    bool unrecorded;                /* the ledger had no room for something that objects show */
     bool leads;
-    bool in_use; /* there is something to queue: nodes and all pods are read */
+    bool decides; /* has begun to, as leader: FluxJobs are what it decided, not what they show */
+    bool in_use;  /* there is something to queue: nodes and all pods are read */
 };
 
 static inline struct fq_node *fq_node_of(struct sl_rec *r) {
@@ -444,7 +491,7 @@ static inline int64_t fq_now(const struct sl_fluxqueue *q) {
     return q->client->wall / SL_SEC;
 }
 /* The order of submissions, of jobs and of plain pods: by whole seconds, as the API has them, then
- * by a number that stays. */
+ * by a number: of a job its id, which stays; of a plain pod its record, which a restart changes. */
 static inline int64_t fq_order(sl_time submitted, uint64_t number) {
     return (submitted / SL_SEC) << 24 | (int64_t)(number & 0xffffff);
 }
@@ -465,9 +512,14 @@ void fq_pod_stand(struct sl_fluxqueue *q, struct fq_pod *p);
 /* Has a node what the pod requests, beside all that are there? A place may be one on a node that
  * shrank since, that others filled, or that one before has not left yet. */
 bool fq_node_has_room(const struct sl_fluxqueue *q, const struct fq_pod *p, sl_sym node);
-/* The pool of a resource; NULL: the node has none. */
+/* What it requests from now on, and takes of its node; the reference becomes its own. */
+void fq_pod_use(struct sl_fluxqueue *q, struct fq_pod *p, struct fq_usage *u);
+/* The symbol of a name that others wrote; 0: it is too long to be one. */
+sl_sym fq_intern(struct sl_fluxqueue *q, const char *name);
+/* The pool of a resource; NULL: the node has none, and what pods take of it is not counted until
+ * there is one, which makes a new graph. */
 struct fq_pool *fq_pool_find(struct fq_node *n, sl_sym resource);
-/* The same, made if there is none, with nothing in it. */
+/* The same, made if there is none, with nothing in it: of what the node is known to have. */
 struct fq_pool *fq_pool_need(struct fq_node *n, sl_sym resource);
 /* The size of a pool in the graph: what pods of others leave of it. */
 int64_t fq_pool_size(const struct fq_pool *p);
@@ -503,8 +555,12 @@ void fq_graph_cancel(struct sl_fluxqueue *q, int64_t jobid);
 void fq_graph_release(struct sl_fluxqueue *q, struct fq_job *j);
 
 /* ---- queue.c ---- */
+/* Could it not be even if all jobs had ended? */
+bool fq_impossible(struct sl_fluxqueue *q, const struct sl_match_request *r, uint32_t policy);
 /* The job is known by this id; 0: by none. */
 void fq_name_job(struct sl_fluxqueue *q, struct fq_job *j, int64_t jobid);
+/* One that nobody has. */
+int64_t fq_next_jobid(struct sl_fluxqueue *q);
 /* Its request: for all of it (pods 0), or for so many pods more. */
 int fq_compile(struct sl_fluxqueue *q, struct fq_job *j, uint32_t pods, struct sl_arena *a,
                struct fq_jobspec_info *info, struct sl_match_request **ret,
@@ -532,7 +588,11 @@ bool fq_places_admitted(struct sl_fluxqueue *q, struct fq_job *j, bool *ret);
 void fq_submit(struct sl_fluxqueue *q, struct fq_job *j);
 /* The node that a vertex is part of, by its name; 0: none. */
 sl_sym fq_node_at(struct sl_fluxqueue *q, sl_vtx v);
-/* Those that were rejected are tried again if they might fit now. */
+/* Those that were rejected are to be tried again, since they might fit now. */
+static inline bool fq_retry_wanted(const struct sl_fluxqueue *q) {
+    return q->retried != q->capacity || q->retry_at;
+}
+/* They are: plain pods at once, of FluxJobs so many that the others are not kept waiting. */
 void fq_retry_rejected(struct sl_fluxqueue *q);
 /* One pass, if one is due. Returns whether anything was decided. */
 bool fq_run(struct sl_fluxqueue *q);
@@ -622,8 +682,15 @@ bool fq_exact_seat(struct sl_fluxqueue *q, struct fq_pod *p);
 void fq_exact_note_leaving(struct sl_fluxqueue *q, struct fq_pod *p);
 /* Has its Workload places? */
 bool fq_exact_has(const struct sl_fluxqueue *q, const struct fq_pod *p);
-/* Of such one that names our scheduler: bound to the node that was selected for it. */
+/* Its Workload has places, or may get some: nothing else gives it one. */
+bool fq_exact_may(const struct sl_fluxqueue *q, const struct fq_pod *p);
+/* Of one whose Workload has places and that names our scheduler: bound to the node that was
+ * selected for it. */
 void fq_exact_plain_sync(struct sl_fluxqueue *q, struct fq_pod *p);
+/* Host ports of what Workloads have. */
+void fq_exact_each_usage(struct sl_fluxqueue *q,
+                         void (*f)(struct sl_fluxqueue *, const struct fq_usage *, void *),
+                         void *ctx);
 /* There is a new graph: what Workloads have there. */
 void fq_exact_restore(struct sl_fluxqueue *q);
 void fq_exact_forget_requests(struct sl_fluxqueue *q);
@@ -636,6 +703,7 @@ bool fq_obj_decode(void *ctx, struct sl_rec *r, yyjson_val *o);
 void fq_obj_reconcile(void *ctx, struct sl_rec *r);
 void fq_obj_deleted(void *ctx, struct sl_rec *r);
 void fq_obj_free(struct sl_rec *r);
+uint32_t fq_obj_lane(const struct sl_rec *r);
 bool fq_obj_build(void *ctx, struct sl_rec *r, struct sl_write *w);
 /* The body of its FluxJob; of pods, too. */
 bool fq_obj_child(void *ctx, struct sl_rec *r, struct sl_rec *child, struct sl_jw *body);
@@ -655,6 +723,8 @@ const char *fq_job_name(enum sl_flux_type type, const char *object, char out[SL_
 struct fq_job *fq_job_for(const struct sl_fluxqueue *q, const struct sl_rec *object);
 /* The object that a pod belongs to: itself, its Job, its set; NULL: it is none of ours. */
 struct sl_rec *fq_pod_object(const struct sl_fluxqueue *q, struct fq_pod *p);
+/* A FluxJob is gone: one that its name is meant for can be made. */
+void fq_object_name_freed(struct sl_fluxqueue *q, const struct sl_rec *flux);
 /* Makes its FluxJob, or lets that one look. */
 void fq_object_sync(struct sl_fluxqueue *q, struct sl_rec *object, const char *jobspec,
                     const char *refused);
@@ -662,6 +732,10 @@ void fq_object_sync(struct sl_fluxqueue *q, struct sl_rec *object, const char *j
 /* ---- ports.c ---- */
 /* Something of ours asks for these: if they are not pools yet, the graph is made anew. */
 void fq_ports_demand(struct sl_fluxqueue *q, const struct fq_usage *u);
+/* The same for a Workload that has no places yet: remembered while it asks. */
+void fq_ports_ask(struct sl_fluxqueue *q, const struct fq_usage *u);
+/* Nobody knows whether others ask for them: if some wait for a pool, the graph is made anew. */
+void fq_ports_released(struct sl_fluxqueue *q, const struct fq_usage *u);
 /* Which are pools of the graph that is about to be made. */
 void fq_ports_collect(struct sl_fluxqueue *q);
 /* They are on a node. */
@@ -679,7 +753,14 @@ bool fq_volume_decode(void *ctx, struct sl_rec *r, yyjson_val *o);
 void fq_volume_free(struct sl_rec *r);
 bool fq_storage_decode(void *ctx, struct sl_rec *r, yyjson_val *o);
 void fq_storage_free(struct sl_rec *r);
-/* What the claims that all pods of a job have say of nodes: changes when that does. */
+/* Of claims as they were read: the first that cannot be used yet, and why; NULL: all can. */
+const char *fq_claims_trouble(const struct sl_fluxqueue *q, sl_sym ns, const char *names,
+                              char ret_name[SL_REC_NAME]);
+/* What they say of nodes: changes when that does; and the same as a constraint, added to *ret. */
+uint64_t fq_claims_hash(const struct sl_fluxqueue *q, sl_sym ns, const char *names);
+void fq_claims_where(const struct sl_fluxqueue *q, sl_sym ns, const char *names, struct sl_arena *a,
+                     struct sl_constraint *ret);
+/* The same of the claims that all pods of a job have. */
 uint64_t fq_volumes_hash(const struct sl_fluxqueue *q, const struct fq_job *j);
 /* One of them is not ready: the job waits, and says so. */
 bool fq_volumes_wait(struct sl_fluxqueue *q, struct fq_job *j);
@@ -690,7 +771,8 @@ void fq_volumes_where_pod(const struct sl_fluxqueue *q, const struct fq_pod *p, 
                           struct sl_constraint *ret);
 /* May a pod be on this node? */
 bool fq_volumes_allow(const struct sl_fluxqueue *q, const struct fq_pod *p, sl_sym node);
-/* All claims of a pod are bound; if not, those that wait for it are told its node. */
+/* All claims of a pod are bound; if not, those that wait for it are told its node. j: its FluxJob;
+ * NULL: it has none. */
 bool fq_volumes_ready(struct sl_fluxqueue *q, struct fq_pod *p, struct fq_job *j);
 /* Lets jobs look again, if claims, volumes or classes have changed. */
 void fq_volumes_changed(struct sl_fluxqueue *q);
@@ -729,6 +811,8 @@ bool fq_kinds_give_back(struct sl_fluxqueue *q, struct fq_job *j);
 
 /* ---- job.c ---- */
 bool fq_job_decode(void *ctx, struct sl_rec *r, yyjson_val *o);
+/* Starts before the news of those that wait: these may be many, and nobody runs sooner by them. */
+uint32_t fq_job_lane(const struct sl_rec *r);
 void fq_job_reconcile(void *ctx, struct sl_rec *r);
 void fq_job_deleted(void *ctx, struct sl_rec *r);
 void fq_job_free(struct sl_rec *r);
@@ -766,7 +850,14 @@ struct fq_pod *fq_job_next_pod(const struct sl_fluxqueue *q, const struct fq_job
 /* Its status is in the API: what is new in it is recorded. */
 void fq_history_sync(struct sl_fluxqueue *q, struct fq_job *j);
 void fq_history_deleted(struct sl_fluxqueue *q, struct fq_job *j);
-void fq_history_bound(struct sl_fluxqueue *q, const struct fq_job *j, const struct fq_pod *p);
+/* It is to go, and its last status has to be in the API before: only that is known after a crash.
+ */
+bool fq_history_needs_status(const struct sl_fluxqueue *q, const struct fq_job *j);
+/* All of it is in the ledger's file, or that was waited for long enough: it may go. */
+bool fq_history_settled(struct sl_fluxqueue *q, struct fq_job *j);
+void fq_history_bound(struct sl_fluxqueue *q, const struct fq_job *j, struct fq_pod *p);
+/* What was not recorded, since the ledger had no room, is looked at again when it has. */
+void fq_history_tick(struct sl_fluxqueue *q);
 /* "node[0-3],login" */
 void fq_put_node_list(const struct sl_fluxqueue *q, const struct fq_job *j, struct sl_buf *out);
 

@@ -14,6 +14,7 @@
 #include "core/base/fmt.h"
 #include "lib/log/log.h"
 #include "manager/fluxqueue/fq_int.h"
+#include "manager/fluxqueue/jobspec/jobspec_int.h"
 
 #define ROOT "cluster"
 #define MAX_PROP 1024u
@@ -152,6 +153,59 @@ static int add_node(struct making *m, struct fq_node *n, int64_t id, sl_vtx at) 
     return r;
 }
 
+/* What requests depend on (struct fq_universe) of the nodes that are in the graph. */
+struct seen {
+    struct fq_names taints, gpus;
+};
+
+/* Adds what the node has; false, and nothing is added, if that is too much. */
+static bool admit(const struct sl_fluxqueue *q, const struct fq_node *n, struct seen *seen) {
+    struct fq_names taints = {0}, gpus = {0};
+    for (uint32_t i = 0; i < n->taints.n; i++)
+        if (!fq_names_has(&seen->taints, fq_str(q, n->taints.v[i])))
+            (void)fq_names_add(&taints, fq_str(q, n->taints.v[i]));
+    for (uint32_t i = 0; i < n->pools.n; i++) {
+        const char *type = fq_type_of(fq_str(q, n->pools.v[i].resource));
+        if (n->pools.v[i].allocatable > 0 && fq_is_gpu(type) && !fq_names_has(&seen->gpus, type))
+            (void)fq_names_add(&gpus, type);
+    }
+    bool fits = seen->taints.v.n + taints.v.n <= FQ_MAX_TAINTS &&
+                seen->gpus.v.n + gpus.v.n <= FQ_MAX_GPU_TYPES;
+    for (uint32_t i = 0; i < taints.v.n && fits; i++)
+        (void)fq_names_add(&seen->taints, taints.v.v[i]);
+    for (uint32_t i = 0; i < gpus.v.n && fits; i++)
+        (void)fq_names_add(&seen->gpus, gpus.v.v[i]);
+    sl_vec_free(&taints.v);
+    sl_vec_free(&gpus.v);
+    return fits;
+}
+
+/* Some nodes may not stop the queue on all others: the youngest of too many different ones are left
+ * out. */
+static uint32_t leave_out(struct sl_fluxqueue *q, struct fq_node **v, uint32_t n) {
+    struct seen seen = {0};
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < n; i++)
+        if (admit(q, v[i], &seen))
+            v[kept++] = v[i];
+    q->left_out = kept < n;
+    if (q->left_out)
+        sl_log(SL_LOG_WARN, "nodes ignored: too many different taints or types of GPUs",
+               SL_I("nodes", n - kept));
+    sl_vec_free(&seen.taints.v);
+    sl_vec_free(&seen.gpus.v);
+    return kept;
+}
+
+/* What the node does not have any more. */
+static void drop_empty_pools(struct fq_node *node) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < node->pools.n; i++)
+        if (node->pools.v[i].allocatable > 0)
+            node->pools.v[n++] = node->pools.v[i];
+    node->pools.n = n;
+}
+
 /* All nodes that can be used, in their order; those of before have no vertices any more. */
 static uint32_t collect(struct sl_fluxqueue *q, struct fq_node ***ret) {
     uint32_t at = 0, n = 0;
@@ -160,6 +214,7 @@ static uint32_t collect(struct sl_fluxqueue *q, struct fq_node ***ret) {
     for (struct sl_rec *r; (r = sl_inf_each(q->inf, FQ_NODE, &at));) {
         struct fq_node *node = fq_node_of(r);
         fq_ports_put(q, node);
+        drop_empty_pools(node);
         node->v = SL_VTX_NONE;
         for (uint32_t i = 0; i < node->pools.n; i++) {
             node->pools.v[i].v = SL_VTX_NONE;
@@ -170,7 +225,7 @@ static uint32_t collect(struct sl_fluxqueue *q, struct fq_node ***ret) {
     }
     qsort(v, n, sizeof *v, by_age);
     *ret = v;
-    return n;
+    return leave_out(q, v, n);
 }
 
 static int make(struct making *m, struct fq_node **nodes, uint32_t n) {
@@ -451,7 +506,17 @@ void fq_graph_release(struct sl_fluxqueue *q, struct fq_job *j) {
 /* Jobs in the order of their ids, so that equal states give equal graphs. */
 static int by_jobid(const void *a, const void *b) {
     const struct fq_job *x = *(struct fq_job *const *)a, *y = *(struct fq_job *const *)b;
-    return x->jobid < y->jobid ? -1 : x->jobid > y->jobid;
+    if (x->jobid != y->jobid)
+        return x->jobid < y->jobid ? -1 : 1;
+    if (x->rec.created != y->rec.created)
+        return x->rec.created < y->rec.created ? -1 : 1;
+    return strcmp(x->rec.uid, y->rec.uid);
+}
+
+/* Somebody has written the id of another into its status: what each has would be the other's. */
+static void rename_job(struct sl_fluxqueue *q, struct fq_job *j) {
+    fq_name_job(q, j, fq_next_jobid(q));
+    fq_job_touch(j);
 }
 
 static void restore_jobs(struct sl_fluxqueue *q) {
@@ -463,7 +528,10 @@ static void restore_jobs(struct sl_fluxqueue *q) {
         else
             fq_job_of(r)->queued = false;
     qsort(v, n, sizeof *v, by_jobid);
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = 0, first = 0; i < n; i++) {
+        first = v[i]->jobid == v[first]->jobid ? first : i;
+        if (first < i)
+            rename_job(q, v[i]);
         drop_lost_places(q, v[i]);
         fq_graph_hold(q, v[i]);
     }
@@ -500,7 +568,9 @@ void fq_graph_rebuild(struct sl_fluxqueue *q) {
     q->rebuild = q->taints_changed = false;
     q->unranked = true;
     q->rebuilt_at = q->client->mono;
+    q->rebuilt = true;
     q->moved = true;
+    q->yields |= q->has_workloads; /* what they have reserved is theirs before jobs are tried */
     q->capacity++;
     int r = n ? make(&m, nodes, n) : SL_ENOENT;
     if (r >= 0)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Groups: plain pods that are one job (manager/admission/flux_group.h). A group is no object of the
+ * Groups: plain pods that are one job (manager/admission/flux/group.h). A group is no object of the
  * API. Its record is made with its first member and goes with the last one; what it says is what
  * its members say, together:
  *
@@ -18,7 +18,7 @@
 #include <string.h>
 
 #include "core/base/fmt.h"
-#include "manager/admission/flux_group.h"
+#include "manager/admission/flux/group.h"
 #include "manager/fluxqueue/fq_int.h"
 
 #define CREATE_PAUSE (2 * SL_SEC) /* until it is looked at whether a FluxJob was made */

@@ -3,12 +3,17 @@
  * What the ledger gets to know: what the status of a FluxJob says, after the API server has
  * accepted it, or when it is read at the start. Events are numbered by what the status says, so
  * that those of before a restart are recognised, and nothing is recorded that was not so.
+ *
+ * Nothing of it is lost by a crash: what the API shows is reported again by the process that comes
+ * next. For that a FluxJob goes only when its last status is in the API, and all that was recorded
+ * of it in the ledger's file. A ledger that does not write (a full disk) is not waited for.
  */
 #include <string.h>
 
 #include "core/base/collection/hash.h"
 #include "core/graph/hostlist.h"
 #include "lib/json/writer.h"
+#include "lib/ledger/ceilings.h"
 #include "manager/fluxqueue/fq_int.h"
 
 #define MAX_RESOURCES ((size_t)16 << 10)
@@ -42,11 +47,21 @@ static void put_resources(const struct fq_job *j, struct sl_buf *out) {
     sl_jw_end(&w);
 }
 
-static void append(struct sl_fluxqueue *q, const struct fq_job *j, enum sl_ledger_kind kind,
+static void send(struct sl_fluxqueue *q, struct fq_recorded *was, const struct sl_ledger_event *e) {
+    struct sl_ledger_stats s;
+    (void)sl_ledger_append(q->spec.ledger, e); /* what is dropped is counted there */
+    sl_ledger_stats(q->spec.ledger, &s);
+    was->mark = s.appended;
+}
+
+static void append(struct sl_fluxqueue *q, struct fq_job *j, enum sl_ledger_kind kind,
                    int64_t number, sl_time at) {
     _cleanup_(sl_buf_done) struct sl_buf nodes = SL_BUF(FQ_MAX_NODE),
                                          resources = SL_BUF(MAX_RESOURCES);
-    fq_put_node_list(q, j, &nodes);
+    if (kind == SL_LEDGER_START && j->ran_on)
+        sl_buf_puts(&nodes, j->ran_on);
+    else
+        fq_put_node_list(q, j, &nodes);
     put_resources(j, &resources);
     struct sl_ledger_event e = {
         .uid = sl_text_of(j->rec.uid),
@@ -70,7 +85,17 @@ static void append(struct sl_fluxqueue *q, const struct fq_job *j, enum sl_ledge
         .reason = sl_text_of(j->reason),
         .message = sl_text_of(j->message),
     };
-    (void)sl_ledger_append(q->spec.ledger, &e); /* what is dropped is counted there */
+    send(q, &j->recorded, &e);
+}
+
+/* Half of what may wait is left to what no object shows any more. */
+static bool has_room(struct sl_fluxqueue *q) {
+    struct sl_ledger_stats s;
+    sl_ledger_stats(q->spec.ledger, &s);
+    bool room =
+        s.queued < SL_LEDGER_MAX_QUEUED / 2 && s.queued_bytes < SL_LEDGER_MAX_QUEUED_BYTES / 2;
+    q->unrecorded |= !room;
+    return room;
 }
 
 /* Records each thing once: what was recorded last is remembered by its number. */
@@ -82,11 +107,27 @@ static void record(struct sl_fluxqueue *q, struct fq_job *j, enum sl_ledger_kind
     append(q, j, kind, number, at);
 }
 
+/* It waits, after it had places, or was rejected. That may be several times in one generation, and
+ * the status does not say how often: hence the version. */
+static void record_back(struct sl_fluxqueue *q, struct fq_job *j) {
+    struct fq_recorded *was = &j->recorded;
+    if (was->rejected) {
+        was->back = was->start;
+        append(q, j, SL_LEDGER_QUEUE, -(int64_t)j->rec.rv, q->client->wall);
+    }
+    record(q, j, SL_LEDGER_QUEUE, was->start, q->client->wall, &was->back);
+}
+
+/* One that is rejected for what it says was never submitted. */
+static sl_time submitted(const struct fq_job *j) {
+    return j->submitted || j->state != FQ_REJECTED ? j->submitted : j->rec.created;
+}
+
 void fq_history_sync(struct sl_fluxqueue *q, struct fq_job *j) {
     struct fq_recorded *was = &j->recorded;
-    if (!q->spec.ledger || !j->submitted)
+    if (!q->spec.ledger || !submitted(j) || !has_room(q))
         return;
-    record(q, j, SL_LEDGER_SUBMIT, 1, j->submitted, &was->submit);
+    record(q, j, SL_LEDGER_SUBMIT, 1, submitted(j), &was->submit);
     if (j->state == FQ_RESERVED)
         record(q, j, SL_LEDGER_RESERVE, j->estimate / SL_SEC, q->client->wall, &was->reserve);
     else if (was->reserve && j->state == FQ_WAITING)
@@ -94,6 +135,9 @@ void fq_history_sync(struct sl_fluxqueue *q, struct fq_job *j) {
     if (j->started)
         record(q, j, SL_LEDGER_START, j->started / SL_SEC,
                j->started > j->submitted ? j->started : j->submitted, &was->start);
+    sl_freep(&j->ran_on);
+    if (j->state == FQ_PENDING || j->state == FQ_WAITING || j->state == FQ_RESERVED)
+        record_back(q, j);
     if (j->state == FQ_RUNNING && was->size && was->size != j->places.n)
         append(q, j, SL_LEDGER_RESIZE, (int64_t)j->rec.rv, q->client->wall);
     was->size = j->state == FQ_RUNNING ? j->places.n : 0;
@@ -101,8 +145,9 @@ void fq_history_sync(struct sl_fluxqueue *q, struct fq_job *j) {
         record(q, j, SL_LEDGER_END, j->finished / SL_SEC, j->finished, &was->end);
     else if (j->state == FQ_CANCELLED)
         record(q, j, SL_LEDGER_CANCEL, j->finished / SL_SEC, j->finished, &was->end);
-    else if (j->state == FQ_REJECTED)
-        record(q, j, SL_LEDGER_REJECT, j->rec.generation, q->client->wall, &was->reject);
+    else if (j->state == FQ_REJECTED && !was->rejected)
+        append(q, j, SL_LEDGER_REJECT, (int64_t)j->rec.rv, q->client->wall);
+    was->rejected = j->state == FQ_REJECTED;
 }
 
 /* It is gone before its last status could be written. */
@@ -113,17 +158,58 @@ void fq_history_deleted(struct sl_fluxqueue *q, struct fq_job *j) {
         record(q, j, over ? SL_LEDGER_END : SL_LEDGER_CANCEL, at / SL_SEC, at, &j->recorded.end);
 }
 
-void fq_history_bound(struct sl_fluxqueue *q, const struct fq_job *j, const struct fq_pod *p) {
-    if (!q->spec.ledger)
+bool fq_history_needs_status(const struct sl_fluxqueue *q, const struct fq_job *j) {
+    return q->spec.ledger && j->submitted && fq_job_is_over(j) && j->version != j->written &&
+           !j->recorded.unwritten;
+}
+
+bool fq_history_settled(struct sl_fluxqueue *q, struct fq_job *j) {
+    struct sl_ledger_stats s;
+    sl_time now = q->client->mono;
+    if (!q->spec.ledger || !j->submitted)
+        return true;
+    if (j->version == j->written)
+        fq_history_sync(q, j);
+    sl_ledger_stats(q->spec.ledger, &s);
+    if (!j->recorded.until)
+        j->recorded.until = now + FQ_LEDGER_PATIENCE;
+    if ((s.written >= j->recorded.mark && !q->unrecorded) || now >= j->recorded.until)
+        return true;
+    sl_rec_write_at(&j->rec, now + FQ_LEDGER_PAUSE);
+    return false;
+}
+
+/* When it was bound by a process of before is not known: not before it was there, and had a place.
+ */
+void fq_history_bound(struct sl_fluxqueue *q, const struct fq_job *j, struct fq_pod *p) {
+    sl_time before = j->started > p->rec.created ? j->started : p->rec.created;
+    if (!q->spec.ledger || p->recorded || (!p->bound && !has_room(q)))
         return;
+    p->recorded = true;
     struct sl_ledger_event e = {
         .uid = sl_text_of(j->rec.uid),
         .kind = SL_LEDGER_POD_BIND,
         .number = (int64_t)(sl_digest_str(13, p->rec.uid) >> 1),
-        .at = q->client->wall,
+        .at = p->bound ? q->client->wall : before,
         .ns = sl_text_of(sl_rec_ns(&j->rec)),
-        .name = sl_text_of(p->rec.name),
-        .nodes = sl_text_of(fq_str(q, p->target)),
+        .name = sl_text_of(j->object),
+        .message = sl_text_of(p->rec.name),
+        .nodes = sl_text_of(fq_str(q, p->node ? p->node : p->target)),
     };
     (void)sl_ledger_append(q->spec.ledger, &e);
+}
+
+void fq_history_tick(struct sl_fluxqueue *q) {
+    uint32_t at = 0;
+    if (!q->unrecorded)
+        return;
+    q->unrecorded = false;
+    if (!q->leads || !has_room(q))
+        return;
+    for (struct sl_rec *r; (r = sl_inf_each(q->inf, FQ_FLUXJOB, &at));)
+        sl_rec_enqueue(r);
+    at = 0;
+    for (struct sl_rec *r; (r = sl_inf_each(q->inf, FQ_POD, &at));)
+        if (fq_pod_of(r)->node && !fq_pod_of(r)->recorded)
+            sl_rec_enqueue(r);
 }

@@ -59,7 +59,7 @@ static void observe(struct sl_fluxqueue *q, const struct sl_kube_reply *r) {
     long long n = strtoll(text, &end, 10);
     fq_set_text(&q->ids.version, sl_json_str(o, "metadata.resourceVersion"));
     q->ids.known = true;
-    q->ids.mark = *text && !*end && n > 0 && n < FQ_PLAIN_ID ? n : 0;
+    q->ids.mark = *text && !*end && n > 0 && n < FQ_MAX_JOBID ? n : 0;
     if (q->ids.mark > q->last_jobid)
         q->last_jobid = q->ids.mark;
     enqueue_deleting(q);

@@ -29,17 +29,18 @@ bool fq_job_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
         j->priority = (int32_t)sl_json_int(spec, "priority", 0);
         fq_set_text(&j->jobspec, sl_json_str(spec, "jobspec"));
         fq_set_text(&j->object, sl_json_str(spec, "name"));
-        fq_set_text(&j->queue, sl_json_str(spec, "queue"));
+        fq_set_text(&j->asked_queue, sl_json_str(spec, "queue"));
         j->begin = sl_json_time(spec, "beginTime") / SL_SEC;
-        int64_t seconds = sl_json_int(spec, "duration", 0);
-        q->rebuild |= j->held && seconds != j->seconds; /* it has its places for so long */
+        int64_t seconds = sl_json_int(spec, "duration", 0), before = j->seconds;
         j->seconds = seconds > 0 ? seconds : 0;
+        if (j->held && j->seconds != before && !q->rebuild)
+            fq_graph_hold(q, j); /* it has its places for so long */
     }
     if (j->adopted && q->leads && j->generation != r->generation)
         fq_job_touch(j); /* its generation is shown */
     j->generation = r->generation;
     /* The status is what this process decides, unless it has not decided anything yet. */
-    if (!j->adopted || ((!q->leads || !q->inf->ready) && seen != j->status)) {
+    if (!j->adopted || ((!q->leads || !q->decides) && seen != j->status)) {
         j->adopted = true;
         fq_status_decode(q, j, status);
         j->our_status = seen;
@@ -59,8 +60,10 @@ void fq_job_free(struct sl_rec *r) {
     fq_kinds_free(j);
     sl_freep(&j->jobspec);
     sl_freep(&j->object);
+    sl_freep(&j->asked_queue);
     sl_freep(&j->queue);
     sl_freep(&j->message);
+    sl_freep(&j->ran_on);
     sl_vec_free(&j->places);
 }
 
@@ -68,6 +71,11 @@ void fq_job_hold(struct sl_syms *t, struct sl_rec *r) {
     struct fq_job *j = fq_job_of(r);
     for (uint32_t i = 0; i < j->places.n; i++)
         sl_sym_hold(t, j->places.v[i].node);
+}
+
+uint32_t fq_job_lane(const struct sl_rec *r) {
+    const struct fq_job *j = SL_CONTAINER_OF(r, const struct fq_job, rec);
+    return !r->create_planned && !r->deleting && !j->held && !fq_job_is_over(j);
 }
 
 /* ---- what it wraps ---- */
@@ -176,11 +184,23 @@ void fq_job_finish(struct sl_fluxqueue *q, struct fq_job *j, enum fq_state s, co
     fq_job_set_state(j, s, reason, "%s", message);
 }
 
+static void count_ended(const struct sl_fluxqueue *q, struct fq_job *j) {
+    struct fq_pods_of at = {0};
+    uint32_t n = 0;
+    for (struct fq_pod *p; (p = fq_job_next_pod(q, j, &at));)
+        n += p->ended;
+    if (n == j->ended_pods)
+        return;
+    j->ended_pods = n;
+    fq_job_touch(j);
+}
+
 /* What it wraps has ended, or is gone? Then it gives back all it has. */
 static bool ended(struct sl_fluxqueue *q, struct fq_job *j, struct sl_rec *o) {
     bool over = false, failed = false;
     if (fq_job_is_over(j))
         return true;
+    count_ended(q, j);
     if (o && !o->gone) {
         over = o->kind == FQ_POD ? fq_pod_of(o)->ended : fq_obj_of(o)->finished;
         failed = o->kind == FQ_POD ? fq_pod_of(o)->failed : fq_obj_of(o)->failed;
@@ -202,6 +222,8 @@ static bool ended(struct sl_fluxqueue *q, struct fq_job *j, struct sl_rec *o) {
 static void show_position(struct sl_fluxqueue *q, struct fq_job *j) {
     struct sl_queue_waiting w;
     uint32_t position = 0;
+    if (!j->queued && (q->rebuild || q->taints_changed))
+        return; /* it is submitted again when that is done */
     if (j->queued && sl_queues_waiting(q->queues, j->jobid, &w) && w.place < FQ_MAX_POSITION)
         position = w.place + 1;
     if (position == j->position || (position && j->position && !q->showing))
@@ -241,13 +263,14 @@ static bool follows(const struct fq_job *j, struct sl_rec *o) {
     return !now || !fq_job_follows(j, o) || strcmp(now, j->jobspec) == 0;
 }
 
-static void set_empty(struct fq_job *j) {
+/* It has nothing, and waits for nothing. */
+static void set_empty(struct fq_job *j, const char *reason, const char *message) {
     if (j->expected || j->bound_pods || j->position || j->estimate) {
         j->expected = j->bound_pods = j->position = 0;
         j->estimate = 0;
         fq_job_touch(j);
     }
-    fq_job_set_state(j, FQ_PENDING, "ScaledToZero", "It has no pods");
+    fq_job_set_state(j, FQ_PENDING, reason, "%s", message);
 }
 
 static void wait(struct sl_fluxqueue *q, struct fq_job *j, struct sl_rec *o) {
@@ -256,7 +279,7 @@ static void wait(struct sl_fluxqueue *q, struct fq_job *j, struct sl_rec *o) {
         return;
     if (pods == 0) {
         fq_graph_release(q, j);
-        set_empty(j);
+        set_empty(j, "ScaledToZero", "It has no pods");
         return;
     }
     if (o->kind == FQ_POD)
@@ -299,7 +322,7 @@ static void run(struct sl_fluxqueue *q, struct fq_job *j, struct sl_rec *o) {
         return;
     if (j->places.n == 0 && j->missing == 0 && j->expected == 0) {
         fq_graph_release(q, j); /* scaled to zero: a shrink to nothing is a cancel */
-        set_empty(j);
+        set_empty(j, "ScaledToZero", "It has no pods");
         return;
     }
     if (j->missing)
@@ -314,6 +337,7 @@ void fq_job_reconcile(void *ctx, struct sl_rec *r) {
     struct sl_fluxqueue *q = ctx;
     struct fq_job *j = fq_job_of(r);
     struct sl_rec *o = fq_job_object(q, j);
+    char name[SL_REC_NAME];
 
     if (!q->leads) {
         fq_places_observe(q, j);
@@ -323,12 +347,18 @@ void fq_job_reconcile(void *ctx, struct sl_rec *r) {
         fq_history_sync(q, j);
     if (r->deleting && !has_live_pods(q, j)) {
         if (!ended(q, j, o))
-            fq_graph_release(q, j);
+            fq_job_finish(q, j, FQ_CANCELLED, "Deleted", "It has been deleted");
         sl_rec_write(r); /* the finalizer */
         return;
     }
     if (j->type == SL_FLUX_TYPES) {
         fq_job_set_state(j, FQ_REJECTED, "InvalidType", "spec.type: expected 0 to 5");
+        return;
+    }
+    if (*j->object && strcmp(r->name, fq_job_name(j->type, j->object, name)) != 0) {
+        fq_graph_release(q, j); /* an object has one FluxJob, which is found by its name */
+        fq_job_set_state(j, FQ_REJECTED, "WrongName", "The FluxJob of %s has to be called %s",
+                         j->object, name);
         return;
     }
     if (j->type == SL_FLUX_POD_GROUP && fq_group_over(q, j, o))
@@ -343,7 +373,8 @@ void fq_job_reconcile(void *ctx, struct sl_rec *r) {
     if (!o && j->rec.owner)
         return; /* one of the two is about to be seen: the object, or that this is deleted, too */
     if (!o) {
-        fq_job_set_state(j, FQ_PENDING, "ObjectNotFound", "There is no such object: %s", j->object);
+        fq_graph_release(q, j);
+        set_empty(j, "ObjectNotFound", "There is no such object");
         return;
     }
     if (j->held)
@@ -365,7 +396,8 @@ void fq_job_deleted(void *ctx, struct sl_rec *r) {
     (void)fq_ids_covers(q, j->jobid); /* one that somebody has made had no finalizer */
     fq_graph_release(q, j);
     fq_name_job(q, j, 0);
-    struct sl_rec *o = find_object(q, j); /* it may be one that waits for the name */
+    struct sl_rec *o = find_object(q, j); /* also of a name that was cut */
     if (o)
         sl_rec_enqueue(o);
+    fq_object_name_freed(q, r);
 }

@@ -92,7 +92,17 @@ struct fq_pool *fq_pool_find(struct fq_node *n, sl_sym resource) {
     return NULL;
 }
 
-/* Pools stay where they are, with what is charged to them; one that is no more has nothing. */
+struct fq_pool *fq_pool_need(struct fq_node *n, sl_sym resource) {
+    struct fq_pool *pool = fq_pool_find(n, resource);
+    if (!pool) {
+        pool = sl_vec_push(&n->pools);
+        *pool = (struct fq_pool){.resource = resource, .v = SL_VTX_NONE};
+    }
+    return pool;
+}
+
+/* Pools stay where they are, with what is charged to them; one that is no more has nothing,
+ * until the next graph is made without it. */
 static void read_pools(struct sl_fluxqueue *q, struct fq_node *n, yyjson_val *allocatable) {
     size_t i, max;
     yyjson_val *key, *val;
@@ -104,12 +114,7 @@ static void read_pools(struct sl_fluxqueue *q, struct fq_node *n, yyjson_val *al
         sl_sym y = sl_sym_put(&q->inf->syms, sl_json_text(key));
         if (!y || !sl_json_quantity(val, &amount))
             continue;
-        struct fq_pool *p = fq_pool_find(n, y);
-        if (!p) {
-            p = sl_vec_push(&n->pools);
-            *p = (struct fq_pool){.resource = y, .v = SL_VTX_NONE};
-        }
-        p->allocatable = fq_units(fq_str(q, y), amount, false);
+        fq_pool_need(n, y)->allocatable = fq_units(fq_str(q, y), amount, false);
     }
 }
 
@@ -172,8 +177,11 @@ static void update_vertex(struct sl_fluxqueue *q, struct fq_node *n, const struc
         if (!has_label(n, &before->labels.v[i]))
             put_label(q, n->v, &before->labels.v[i], false);
     for (uint32_t i = 0; i < n->labels.n; i++)
-        if (!has_label(before, &n->labels.v[i]))
+        if (!has_label(before, &n->labels.v[i])) {
             put_label(q, n->v, &n->labels.v[i], true);
+            q->taints_changed |=
+                (*q->universe.compared & fq_compared_bit(fq_str(q, n->labels.v[i].key))) != 0;
+        }
     for (uint32_t i = 0; i < before->taints.n; i++)
         if (!has_taint(n, before->taints.v[i]))
             (void)sl_match_del_prop(q->match, n->v, fq_str(q, before->taints.v[i]));
@@ -193,7 +201,8 @@ bool fq_node_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     struct fq_node *n = fq_node_of(r);
     yyjson_val *labels = sl_json_at(o, "metadata.labels"), *taints = sl_json_at(o, "spec.taints"),
                *allocatable = sl_json_at(o, "status.allocatable");
-    uint64_t hash = sl_hash_u64(is_ready(o), sl_json_bool(o, "spec.unschedulable", false));
+    bool up = is_ready(o) && !r->deleting;
+    uint64_t hash = sl_hash_u64(up, sl_json_bool(o, "spec.unschedulable", false));
     hash = sl_json_hash(sl_json_hash(sl_json_hash(hash, labels), taints), allocatable) | 1;
     if (hash == n->hash)
         return false;
@@ -204,7 +213,7 @@ bool fq_node_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     struct fq_node before = *n;
     memset(&n->labels, 0, sizeof n->labels);
     memset(&n->taints, 0, sizeof n->taints);
-    n->up = is_ready(o) && !r->deleting;
+    n->up = up;
     n->usable = sl_json_size(labels) <= FQ_MAX_LABELS &&
                 sl_json_size(taints) <= FQ_MAX_NODE_TAINTS &&
                 sl_json_size(allocatable) <= FQ_MAX_RESOURCES;
@@ -225,6 +234,9 @@ bool fq_node_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     for (uint32_t i = 0; i < n->taints.n; i++)
         if (!has_taint(&before, n->taints.v[i]))
             q->taints_changed = true;
+    for (uint32_t i = 0; i < before.taints.n && q->left_out; i++)
+        if (!has_taint(n, before.taints.v[i]))
+            q->rebuild = true; /* there may be room for another node */
     sl_vec_free(&before.labels);
     sl_vec_free(&before.taints);
     q->moved = true;
@@ -273,22 +285,19 @@ struct fq_node *fq_node_find(const struct sl_fluxqueue *q, sl_sym name) {
     return r ? fq_node_of(r) : NULL;
 }
 
-/* ---- what pods take ---- */
-
-struct fq_pool *fq_pool_need(struct fq_node *n, sl_sym resource) {
-    struct fq_pool *pool = fq_pool_find(n, resource);
-    if (!pool) {
-        pool = sl_vec_push(&n->pools);
-        *pool = (struct fq_pool){.resource = resource, .v = SL_VTX_NONE};
-    }
-    return pool;
+sl_sym fq_intern(struct sl_fluxqueue *q, const char *name) {
+    return strnlen(name, FQ_MAX_NAME + 1) <= FQ_MAX_NAME ? sl_sym_put(&q->inf->syms, name) : 0;
 }
+
+/* ---- what pods take ---- */
 
 void fq_pod_shift(struct sl_fluxqueue *q, struct fq_pod *p, int sign) {
     struct fq_node *n = fq_node_find(q, p->charged);
     struct sl_err err = {0};
     for (uint32_t i = 0; n && p->usage && i < p->usage->n; i++) {
-        struct fq_pool *pool = fq_pool_need(n, p->usage->v[i].resource);
+        struct fq_pool *pool = fq_pool_find(n, p->usage->v[i].resource);
+        if (!pool)
+            continue;
         pool->foreign += sign * p->usage->v[i].amount;
         if (q->match && n->v != SL_VTX_NONE && pool->v != SL_VTX_NONE &&
             sl_match_resize(q->match, pool->v, fq_pool_size(pool), &err) < 0)
@@ -317,8 +326,11 @@ void fq_pod_charge(struct sl_fluxqueue *q, struct fq_pod *p, sl_sym on) {
 
 static void stand(struct sl_fluxqueue *q, struct fq_pod *p, int sign) {
     struct fq_node *n = fq_node_find(q, p->stands);
-    for (uint32_t i = 0; n && p->usage && i < p->usage->n; i++)
-        fq_pool_need(n, p->usage->v[i].resource)->standing += sign * p->usage->v[i].amount;
+    for (uint32_t i = 0; n && p->usage && i < p->usage->n; i++) {
+        struct fq_pool *pool = fq_pool_find(n, p->usage->v[i].resource);
+        if (pool)
+            pool->standing += sign * p->usage->v[i].amount;
+    }
 }
 
 void fq_pod_stand(struct sl_fluxqueue *q, struct fq_pod *p) {
@@ -328,6 +340,21 @@ void fq_pod_stand(struct sl_fluxqueue *q, struct fq_pod *p) {
     stand(q, p, -1);
     p->stands = on;
     stand(q, p, 1);
+}
+
+void fq_pod_use(struct sl_fluxqueue *q, struct fq_pod *p, struct fq_usage *u) {
+    sl_sym charged = p->charged;
+    if (u == p->usage) {
+        fq_usage_unref(q, u);
+        return;
+    }
+    p->resized = p->usage != NULL;
+    fq_pod_charge(q, p, 0);
+    stand(q, p, -1);
+    fq_usage_unref(q, p->usage);
+    p->usage = u;
+    stand(q, p, 1);
+    fq_pod_charge(q, p, charged);
 }
 
 void fq_pod_target(struct sl_fluxqueue *q, struct fq_pod *p, sl_sym node) {

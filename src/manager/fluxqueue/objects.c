@@ -45,21 +45,27 @@ const char *fq_job_name(enum sl_flux_type type, const char *object, char out[SL_
     return out;
 }
 
+/* Its name alone does not make it that of the object: somebody may have written it. */
+static bool names(const struct fq_job *j, const struct sl_rec *object) {
+    return j->type == fq_type_of_rec(object) && strcmp(j->object, object->name) == 0;
+}
+
 struct fq_job *fq_job_for(const struct sl_fluxqueue *q, const struct sl_rec *object) {
     char name[SL_REC_NAME];
     struct sl_rec *r = sl_inf_find_sym(q->inf, FQ_FLUXJOB, object->ns,
                                        fq_job_name(fq_type_of_rec(object), object->name, name));
-    return r && !r->create_planned ? fq_job_of(r) : NULL;
+    return r && !r->create_planned && names(fq_job_of(r), object) ? fq_job_of(r) : NULL;
 }
 
 /* A ReplicaSet of a Deployment is part of that one. */
 static struct sl_rec *top_of(const struct sl_fluxqueue *q, struct sl_rec *r) {
-    struct sl_rec *owner = r->owner ? sl_inf_by_uid(q->inf, r->owner) : NULL;
-    return r->kind == FQ_REPLICASET && owner && owner->kind == FQ_DEPLOYMENT ? owner : r;
+    struct sl_rec *owner = r->kind == FQ_REPLICASET ? sl_rec_owner(r) : NULL;
+    (void)q;
+    return owner && owner->kind == FQ_DEPLOYMENT ? owner : r;
 }
 
 struct sl_rec *fq_pod_object(const struct sl_fluxqueue *q, struct fq_pod *p) {
-    struct sl_rec *owner = p->rec.owner ? sl_inf_by_uid(q->inf, p->rec.owner) : NULL;
+    struct sl_rec *owner = sl_rec_owner(&p->rec);
     if (!p->ours)
         return NULL;
     if (owner &&
@@ -144,6 +150,7 @@ bool fq_obj_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     x->failed = r->kind == FQ_JOB && sl_json_condition(o, "Failed");
     x->finished = x->failed || (r->kind == FQ_JOB && sl_json_condition(o, "Complete"));
     x->pods = pods_of(r, o);
+    x->partition = (uint32_t)sl_json_int32(o, "spec.updateStrategy.rollingUpdate.partition", 0);
     x->told = sl_json_label_opt(o, SL_FLUX_UNSCHEDULABLE) != NULL;
     x->part = r->kind == FQ_REPLICASET && is_part(o);
     x->named = sl_json_label_opt(template, SL_FLUX_JOBID) != NULL;
@@ -182,6 +189,11 @@ void fq_object_sync(struct sl_fluxqueue *q, struct sl_rec *object, const char *j
         sl_inf_find_sym(q->inf, FQ_FLUXJOB, object->ns, fq_job_name(type, object->name, name));
     if (r) {
         sl_rec_enqueue(r);
+        if (q->leads && !r->create_planned && !r->deleting && !names(fq_job_of(r), object))
+            sl_rec_event(object, FQ_CONTROLLER, true, "NameTaken",
+                         "The FluxJob %s says that it is of another object; this one waits until "
+                         "it is deleted",
+                         r->name);
         return;
     }
     if (object->deleting || object->gone || !q->leads)
@@ -190,6 +202,19 @@ void fq_object_sync(struct sl_fluxqueue *q, struct sl_rec *object, const char *j
         (void)sl_rec_plan_create(object, FQ_FLUXJOB, name);
     else if (refused)
         sl_rec_event(object, FQ_CONTROLLER, true, "InvalidJobspec", "%s", refused);
+}
+
+void fq_object_name_freed(struct sl_fluxqueue *q, const struct sl_rec *flux) {
+    char name[SL_REC_NAME];
+    for (enum sl_flux_type t = 0; t < SL_FLUX_TYPES; t++) {
+        size_t n = strlen(flux->name), tail = strlen(types[t].suffix) + 1;
+        if (n <= tail || strcmp(flux->name + n - tail + 1, types[t].suffix) != 0)
+            continue;
+        sl_fmt(name, sizeof name, "%.*s", (int)(n - tail), flux->name);
+        struct sl_rec *o = sl_inf_find_sym(q->inf, types[t].kind, flux->ns, name);
+        if (o)
+            sl_rec_enqueue(o);
+    }
 }
 
 void fq_obj_reconcile(void *ctx, struct sl_rec *r) {
@@ -206,16 +231,24 @@ void fq_obj_reconcile(void *ctx, struct sl_rec *r) {
         sl_rec_write(r);
 }
 
+/* Its pods, and those of its ReplicaSets, take what they have as others' do. */
+static void disown_pods(struct sl_fluxqueue *q, const struct sl_rec *r) {
+    for (struct sl_rec *p = sl_inf_children(q->inf, sl_rec_uid(r->uid), NULL); p; p = p->next)
+        if (p->kind == FQ_POD) {
+            fq_pod_charge(q, fq_pod_of(p), fq_pod_of(p)->node);
+            fq_pod_target(q, fq_pod_of(p), 0);
+        } else if (p->kind == FQ_REPLICASET) {
+            disown_pods(q, p);
+        }
+}
+
 /* Its pods may be there for a while, and have no place from now on: their job is over, or gives it
  * to the next ones. */
 void fq_obj_deleted(void *ctx, struct sl_rec *r) {
     struct sl_fluxqueue *q = ctx;
     struct fq_job *j = fq_job_for(q, top_of(q, r));
-    for (struct sl_rec *p = sl_inf_children(q->inf, sl_rec_uid(r->uid), NULL); p; p = p->next)
-        if (p->kind == FQ_POD) {
-            fq_pod_charge(q, fq_pod_of(p), fq_pod_of(p)->node);
-            fq_pod_target(q, fq_pod_of(p), 0);
-        }
+    disown_pods(q, r);
+    fq_ports_released(q, fq_obj_of(r)->usage);
     fq_usage_unref(q, TAKE_PTR(fq_obj_of(r)->usage));
     if (j)
         sl_rec_enqueue(&j->rec);
@@ -267,6 +300,12 @@ bool fq_build_told(const struct fq_job *j, const struct sl_rec *r, bool told, st
     else
         sl_jw_null(&w->json, SL_FLUX_UNSCHEDULABLE);
     return true;
+}
+
+/* Starts before the label of what can never run. */
+uint32_t fq_obj_lane(const struct sl_rec *r) {
+    const struct fq_job *j = fq_job_for(r->table->informer->spec.ctx, r);
+    return !j || !j->held;
 }
 
 /* ---- the start of a Job ---- */

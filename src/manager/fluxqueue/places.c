@@ -14,7 +14,10 @@
 struct live {
     SL_VEC(struct fq_pod *) v;
     uint32_t bound;
-    bool *has;    /* by pod: it has a place */
+    bool *has;             /* by pod: it has a place */
+    struct sl_map by_node; /* -> the first place there */
+    uint32_t *next;        /* by place: the next one of its node; SL_MAP_NONE: none */
+    uint32_t first;        /* no place before is free */
     bool *good;   /* by place: its node would take a pod now; NULL: as it did when it was given */
     bool unknown; /* that cannot be said before there is a new graph */
     bool later;   /* it has to be asked again */
@@ -39,6 +42,31 @@ static uint64_t size_for(const struct fq_job *j, const struct fq_pod *p) {
     return j->slot_size && p->usage ? p->usage->size : 0;
 }
 
+/* ---- places by their nodes ---- */
+
+/* They stand side by side, unless somebody else wrote the status. */
+static void index_places(const struct fq_job *j, struct live *l) {
+    uint32_t *last = sl_alloc0(j->places.n + 1, sizeof *last); /* by the first of a node */
+    l->next = sl_alloc0(j->places.n + 1, sizeof *l->next);
+    for (uint32_t i = 0; i < j->places.n; i++) {
+        uint32_t first = sl_map_get(&l->by_node, j->places.v[i].node);
+        l->next[i] = SL_MAP_NONE;
+        if (first == SL_MAP_NONE) {
+            sl_map_add(&l->by_node, j->places.v[i].node, i);
+            first = i;
+        } else {
+            l->next[last[first]] = i;
+        }
+        last[first] = i;
+    }
+    sl_freep(&last);
+}
+
+/* The first one of a node; then come l->next, until one is dropped. */
+static uint32_t first_of(const struct live *l, sl_sym node) {
+    return sl_map_get(&l->by_node, node);
+}
+
 /* ---- nodes that have changed ---- */
 
 static bool has_changed(const struct sl_fluxqueue *q, const struct fq_job *j, uint32_t place) {
@@ -46,12 +74,40 @@ static bool has_changed(const struct sl_fluxqueue *q, const struct fq_job *j, ui
     return !n || n->changed > j->admitted;
 }
 
+static int by_number(const void *a, const void *b) {
+    const sl_sym x = *(const sl_sym *)a, y = *(const sl_sym *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* How many places have a pod that is bound to their node. One that is bound elsewhere has none. */
+static uint32_t count_taken(const struct fq_job *j, const struct live *l) {
+    sl_sym *places = sl_alloc0(j->places.n + 1, sizeof *places),
+           *pods = sl_alloc0(l->v.n + 1, sizeof *pods);
+    uint32_t n = 0, taken = 0;
+    for (uint32_t i = 0; i < j->places.n; i++)
+        places[i] = j->places.v[i].node;
+    for (uint32_t i = 0; i < l->v.n; i++)
+        if (l->v.v[i]->node)
+            pods[n++] = l->v.v[i]->node;
+    qsort(places, j->places.n, sizeof *places, by_number);
+    qsort(pods, n, sizeof *pods, by_number);
+    for (uint32_t i = 0, k = 0; i < j->places.n && k < n;) {
+        int order = by_number(&places[i], &pods[k]);
+        taken += order == 0;
+        i += order <= 0;
+        k += order >= 0;
+    }
+    sl_freep(&places);
+    sl_freep(&pods);
+    return taken;
+}
+
 /* What is cordoned, tainted or labelled anew may not be a place for one that comes now. */
 static void look_at_nodes(struct sl_fluxqueue *q, struct fq_job *j, struct live *l) {
     bool any = false;
     if (j->admitted == q->node_changes)
         return;
-    l->later = l->bound >= j->places.n; /* none is free, and nobody is on his way */
+    l->later = count_taken(j, l) == j->places.n; /* none is free, and nobody is on his way */
     for (uint32_t i = 0; i < j->places.n && !any && !l->later; i++)
         any = has_changed(q, j, i);
     if (!any)
@@ -71,19 +127,19 @@ static bool may_move(const struct fq_pod *p) {
     return !p->node && !p->bound && !sl_rec_busy(&p->rec) && (p->gated || p->binds);
 }
 
-static bool is_bad(const struct sl_fluxqueue *q, const struct fq_job *j, const struct live *l,
-                   const struct fq_pod *p) {
-    for (uint32_t i = 0; i < j->places.n && l->good && !l->unknown; i++)
-        if (!l->good[i] && j->places.v[i].node == p->target)
+static bool is_bad(const struct sl_fluxqueue *q, const struct live *l, const struct fq_pod *p) {
+    uint32_t place = l->good && !l->unknown ? first_of(l, p->target) : SL_MAP_NONE;
+    for (; place != SL_MAP_NONE; place = l->next[place])
+        if (!l->good[place])
             return true;
     return !fq_node_has_room(q, p, p->target) || !fq_volumes_allow(q, p, p->target);
 }
 
 /* A node that would not take the pod any more, or has no room, is left while that is possible. */
-static void leave_bad_targets(struct sl_fluxqueue *q, struct fq_job *j, struct live *l) {
+static void leave_bad_targets(struct sl_fluxqueue *q, struct live *l) {
     for (uint32_t i = 0; i < l->v.n; i++) {
         struct fq_pod *p = l->v.v[i];
-        if (p->node || !p->target || !is_bad(q, j, l, p))
+        if (p->node || !p->target || !is_bad(q, l, p))
             continue;
         if (may_move(p))
             fq_pod_target(q, p, 0);
@@ -96,15 +152,14 @@ static void leave_bad_targets(struct sl_fluxqueue *q, struct fq_job *j, struct l
 
 enum how { SAME_SIZE, ANY_SIZE };
 
-static bool take(struct fq_job *j, const struct fq_pod *p, sl_sym node, enum how how,
-                 bool *resized) {
+static bool take(struct fq_job *j, struct live *l, const struct fq_pod *p, sl_sym node,
+                 enum how how) {
     uint64_t size = size_for(j, p);
-    for (uint32_t i = 0; i < j->places.n; i++) {
+    for (uint32_t i = first_of(l, node); i != SL_MAP_NONE; i = l->next[i]) {
         struct fq_place *x = &j->places.v[i];
-        if (x->pod != FQ_NO_POD || x->node != node || !suits(j, p, i) ||
-            (how == SAME_SIZE && x->size != size))
+        if (x->pod != FQ_NO_POD || !suits(j, p, i) || (how == SAME_SIZE && x->size != size))
             continue;
-        *resized |= x->size != size;
+        l->resized |= x->size != size;
         x->pod = p->rec.id;
         x->size = size;
         return true;
@@ -120,7 +175,7 @@ static void keep(struct sl_fluxqueue *q, struct fq_job *j, struct live *l) {
             const struct fq_pod *p = l->v.v[i];
             sl_sym at = p->node ? p->node : p->target;
             if (at && !l->has[i])
-                l->has[i] = take(j, p, at, how, &l->resized);
+                l->has[i] = take(j, l, p, at, how);
         }
     for (uint32_t i = 0; i < l->v.n; i++) {
         struct fq_pod *p = l->v.v[i];
@@ -152,15 +207,16 @@ static bool assign_to(struct sl_fluxqueue *q, struct fq_job *j, const struct liv
 
 /* The others: the place of its index if that is free, or the first that is; one of another size if
  * there is room to make it one of its own. */
-static void assign(struct sl_fluxqueue *q, struct fq_job *j, const struct live *l,
-                   struct fq_pod *p) {
+static void assign(struct sl_fluxqueue *q, struct fq_job *j, struct live *l, struct fq_pod *p) {
     uint32_t want = p->index >= 0 ? (uint32_t)p->index : j->places.n, tries = 0;
     if (want < j->places.n && assign_to(q, j, l, p, want, SAME_SIZE))
         return;
-    for (uint32_t i = 0; i < j->places.n; i++)
+    while (l->first < j->places.n && j->places.v[l->first].pod != FQ_NO_POD)
+        l->first++;
+    for (uint32_t i = l->first; i < j->places.n; i++)
         if (assign_to(q, j, l, p, i, SAME_SIZE))
             return;
-    for (uint32_t i = 0; i < j->places.n && tries < FQ_MAX_RESIZES; i++) {
+    for (uint32_t i = l->first; i < j->places.n && tries < FQ_MAX_RESIZES; i++) {
         if (assign_to(q, j, l, p, i, ANY_SIZE))
             return;
         tries += j->places.v[i].pod == FQ_NO_POD;
@@ -189,13 +245,29 @@ static bool give_back(struct fq_job *j, struct live *l, uint32_t needed) {
     return j->places.n != before;
 }
 
+/* How many free places of another size stay as they are: a set with a partition replaces the pods
+ * below it by pods of its old template. */
+static uint32_t keeps_odd(const struct sl_fluxqueue *q, const struct fq_job *j) {
+    struct sl_rec *o = fq_job_object(q, j);
+    uint32_t old = o && o->kind == FQ_STATEFULSET ? fq_obj_of(o)->partition : 0, taken = 0;
+    for (uint32_t i = 0; i < j->places.n; i++)
+        taken += j->places.v[i].pod != FQ_NO_POD && j->places.v[i].size != j->slot_size;
+    return taken < old ? old - taken : 0;
+}
+
 /* Free places are for pods of the template, on nodes that take them; others are given back. */
 static bool give_back_bad(struct sl_fluxqueue *q, struct fq_job *j, struct live *l) {
-    uint32_t before = j->places.n;
+    uint32_t before = j->places.n, odd = keeps_odd(q, j);
     for (uint32_t i = j->places.n; i-- > 0;) {
-        if (j->places.v[i].pod != FQ_NO_POD)
+        if (j->places.v[i].pod != FQ_NO_POD) {
+            l->later |= !is_good(l, i); /* when its pod has ended */
             continue;
+        }
         bool usable = q->match && !q->rebuild && !q->taints_changed;
+        bool kept = odd && j->places.v[i].size != j->slot_size && (l->unknown || is_good(l, i));
+        odd -= kept;
+        if (kept)
+            continue;
         if ((!l->unknown && !is_good(l, i)) || (usable && !fq_graph_resize(q, j, i, j->slot_size)))
             drop(j, l, i);
     }
@@ -245,11 +317,14 @@ static void collect(struct sl_fluxqueue *q, struct fq_job *j, struct live *l) {
     if (l->v.n)
         qsort(l->v.v, l->v.n, sizeof *l->v.v, by_rank);
     l->has = sl_alloc0(l->v.n + 1, sizeof *l->has);
+    index_places(j, l);
 }
 
 static void done(struct live *l) {
     sl_vec_free(&l->v);
     sl_freep(&l->has);
+    sl_freep(&l->next);
+    sl_map_done(&l->by_node);
     sl_freep(&l->good);
 }
 
@@ -265,7 +340,7 @@ void fq_places_observe(struct sl_fluxqueue *q, struct fq_job *j) {
 }
 
 static void give_out(struct sl_fluxqueue *q, struct fq_job *j, struct live *l) {
-    leave_bad_targets(q, j, l);
+    leave_bad_targets(q, l);
     keep(q, j, l);
     if (l->resized)
         fq_graph_hold(q, j);

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "core/base/collection/hash.h"
-#include "manager/admission/flux_group.h"
+#include "manager/admission/flux/group.h"
 #include "manager/fluxqueue/fq_int.h"
 
 #define PREFIX "fluxqueue/"
@@ -141,15 +141,21 @@ static void read_request(struct sl_fluxqueue *q, struct fq_pod *p, yyjson_val *o
         fq_set_text(&p->refused, r < 0 ? err.text : "its jobspec would be too long");
 }
 
+/* A gated pod may still get another node selector. */
 void fq_plain_decode(struct sl_fluxqueue *q, struct fq_pod *p, yyjson_val *o) {
     yyjson_val *c = sl_json_find(sl_json_at(o, "status.conditions"), "type", "PodScheduled");
     bool waits = !p->node && !p->ended;
     p->told = waits && strcmp(sl_json_str(c, "reason"), "Unschedulable") == 0
                   ? sl_hash_str(1, sl_json_str(c, "message")) | 1
                   : 0;
+    if (p->resized && waits && !p->held) {
+        fq_plain_drop(q, p);
+        fq_plain_unref(q, p);
+        p->resized = false;
+    }
     if (!waits)
         fq_plain_unref(q, p);
-    else if (!p->request && !p->refused)
+    else if (p->plain && !p->gates && !p->request && !p->refused)
         read_request(q, p, o);
 }
 
@@ -157,6 +163,12 @@ void fq_plain_decode(struct sl_fluxqueue *q, struct fq_pod *p, yyjson_val *o) {
 
 static int64_t id_of(const struct fq_pod *p) {
     return FQ_PLAIN_ID + p->rec.id;
+}
+
+/* Of those of one second the same one is first after a restart: numbers of records are not the same
+ * then. */
+static int64_t order_of(const struct fq_pod *p) {
+    return fq_order(p->rec.created, sl_digest_str(1, p->rec.uid));
 }
 
 static struct fq_pod *pod_by_id(const struct sl_fluxqueue *q, int64_t id) {
@@ -177,7 +189,7 @@ void fq_plain_drop(struct sl_fluxqueue *q, struct fq_pod *p) {
     }
     p->queued = p->held = false;
     fq_pod_target(q, p, 0);
-    q->moved = true;
+    q->moved = q->reordered = true;
 }
 
 /* What it requests is its own on this node. */
@@ -186,6 +198,7 @@ static void hold(struct sl_fluxqueue *q, struct fq_pod *p, sl_sym at) {
     struct sl_grant g = {0};
     struct sl_err err = {0};
     p->held = true;
+    p->resized = false;
     fq_pod_target(q, p, at);
     for (uint32_t i = 0; n && p->usage && i < p->usage->n; i++) {
         const struct fq_pool *pool = fq_pool_find(n, p->usage->v[i].resource);
@@ -217,6 +230,27 @@ static struct sl_match_request *request_of(struct sl_fluxqueue *q, struct fq_pod
     return own;
 }
 
+/* Is there no set of nodes for it, whoever ends? Found out once for all that ask for the same. */
+static enum fq_why never(struct sl_fluxqueue *q, struct fq_request *r) {
+    uint32_t policy = 0;
+    if (r->judged == q->capacity)
+        return r->never;
+    (void)sl_queues_match(q->queues, NULL, &policy);
+    r->judged = q->capacity;
+    r->never = !fq_impossible(q, r->compiled, policy) ? FQ_WHY_NOTHING
+               : fq_graph_could(q, r->compiled)       ? FQ_WHY_USED
+                                                      : FQ_WHY_NEVER;
+    return r->never;
+}
+
+/* It waits beside the queue until capacity rises. */
+static void reject(struct sl_fluxqueue *q, struct fq_pod *p, enum fq_why why) {
+    p->rejected = true;
+    p->request->rejected = q->capacity;
+    *sl_vec_push(&q->rejected) = p->rec.id;
+    p->why = (uint8_t)why;
+}
+
 static void submit(struct sl_fluxqueue *q, struct fq_pod *p) {
     struct sl_err err = {0};
     if (!q->match) {
@@ -230,15 +264,20 @@ static void submit(struct sl_fluxqueue *q, struct fq_pod *p) {
         p->why = FQ_WHY_REFUSED;
         return;
     }
-    int r = sl_queues_submit(q->queues, NULL, id_of(p), p->priority,
-                             fq_order(p->rec.created, p->rec.id), request, &err);
+    enum fq_why why = p->avoids ? FQ_WHY_NOTHING : never(q, p->request);
+    if (why != FQ_WHY_NOTHING) { /* told so at once, whoever waits before it */
+        sl_match_request_free(request);
+        reject(q, p, why);
+        return;
+    }
+    int r = sl_queues_submit(q->queues, NULL, id_of(p), p->priority, order_of(p), request, &err);
     if (r < 0) {
         fq_set_text(&p->refused, err.text);
         p->why = FQ_WHY_REFUSED;
         return;
     }
     p->why = p->avoids ? FQ_WHY_UNBOUND : FQ_WHY_BUSY;
-    p->queued = q->moved = true;
+    p->queued = q->moved = q->reordered = true;
 }
 
 void fq_plain_apply(struct sl_fluxqueue *q, const struct sl_decision *d) {
@@ -247,13 +286,12 @@ void fq_plain_apply(struct sl_fluxqueue *q, const struct sl_decision *d) {
     if (!p || d->kind == SL_DECIDED_RESERVE || d->kind == SL_DECIDED_UNRESERVE)
         return;
     p->queued = false;
+    q->reordered = true; /* those behind it */
     if (d->kind == SL_DECIDED_REJECT) {
-        p->rejected = true;
-        p->request->rejected = q->capacity;
-        *sl_vec_push(&q->rejected) = p->rec.id;
-        p->why = p->avoids                                 ? FQ_WHY_UNBOUND
-                 : fq_graph_could(q, p->request->compiled) ? FQ_WHY_USED
-                                                           : FQ_WHY_NEVER;
+        /* What it was compiled to may be forgotten: a node has changed since. */
+        bool could =
+            !p->avoids && compile(q, p->request) && fq_graph_could(q, p->request->compiled);
+        reject(q, p, p->avoids ? FQ_WHY_UNBOUND : could ? FQ_WHY_USED : FQ_WHY_NEVER);
         sl_rec_enqueue(&p->rec);
         return;
     }
@@ -341,6 +379,7 @@ static const char *message_of(const struct fq_pod *p) {
         [FQ_WHY_BUSY] = "Waits in the queue: what it requests is in use",
         [FQ_WHY_USED] = "Pods of other schedulers use what it requests",
         [FQ_WHY_NEVER] = "No node has what it requests, even if all were free",
+        [FQ_WHY_VOLUME] = "The volume of a claim cannot be used on the node of its place",
     };
     const char *refused = p->refused                          ? p->refused
                           : p->request && p->request->refused ? p->request->refused
@@ -371,6 +410,7 @@ void fq_plain_sync(struct sl_fluxqueue *q, struct fq_pod *p) {
             fq_plain_drop(q, p);
         p->why = FQ_WHY_NOTHING;
         fq_exact_plain_sync(q, p);
+        tell(q, p);
         return;
     }
     fq_pod_charge(q, p, 0);
@@ -379,7 +419,7 @@ void fq_plain_sync(struct sl_fluxqueue *q, struct fq_pod *p) {
         return;
     }
     if (p->node) {
-        if (p->held && p->target == p->node)
+        if (p->held && p->target == p->node && !p->resized)
             return;
         fq_plain_drop(q, p);
         if (q->match && !q->rebuild) /* else held when there is a graph */
@@ -424,6 +464,8 @@ bool fq_plain_build(struct sl_fluxqueue *q, struct fq_pod *p, struct sl_write *w
     if (!q->leads || p->node || p->bound || p->ended || p->rec.deleting || p->gates)
         return false;
     if ((p->held || fq_exact_has(q, p)) && p->target) {
+        if (!fq_volumes_ready(q, p, NULL))
+            return false;
         fq_build_binding(q, p, w);
         return true;
     }

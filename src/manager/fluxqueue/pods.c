@@ -104,8 +104,11 @@ bool fq_pod_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     struct fq_pod *p = fq_pod_of(r);
     yyjson_val *spec = sl_json_get(o, "spec");
     const char *phase = sl_json_str(o, "status.phase");
-    bool first = !p->usage && !p->ended;
+    bool first = !p->usage && !p->ended, was_gated = p->gated || p->gates;
+    uint64_t hash = sl_json_hash(1, spec) | 1;
+    bool changed = p->spec != hash;
 
+    p->spec = hash;
     p->ours = is_ours(o);
     p->binds = fq_names_us(spec);
     p->part = is_part(o);
@@ -117,12 +120,12 @@ bool fq_pod_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     p->priority = (int32_t)sl_json_int(spec, "priority", 0);
     p->never = sl_json_label_opt(o, SL_FLUX_UNSCHEDULABLE) != NULL;
     p->labelled = sl_json_label_opt(o, SL_FLUX_JOBID) != NULL;
-    p->named = sl_sym_put(&q->inf->syms, sl_json_annotation(o, SL_FLUX_NODES));
+    p->named = fq_intern(q, sl_json_annotation(o, SL_FLUX_NODES));
     read_gates(p, sl_json_get(spec, "schedulingGates"));
     if (p->node)
         p->bound = false;
-    if (first)
-        p->usage = fq_usage_get(q, spec);
+    if (first || (changed && !p->ended)) /* it may be resized in place */
+        fq_pod_use(q, p, fq_usage_get(q, spec));
     if (p->ours)
         fq_ports_demand(q, p->usage);
     if (first && p->ours)
@@ -130,19 +133,40 @@ bool fq_pod_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     fq_pod_stand(q, p);
     if (p->ended && p->usage) {
         fq_pod_charge(q, p, 0);
+        fq_ports_released(q, p->usage);
         fq_usage_unref(q, p->usage);
         p->usage = NULL;
     }
     fq_group_decode(q, p, o);
     fq_exact_pod_decode(q, p, o);
     p->plain = fq_plain_is(o);
-    if (p->plain)
+    if (p->plain || (p->binds && p->workload))
         fq_plain_decode(q, p, o);
-    else if (p->ours && !p->node && !p->ended && !p->jobspec && !p->refused)
+    /* While it is gated it may get another node selector, as those of topologies always do. */
+    bool stale = (!p->jobspec && !p->refused) || (changed && was_gated && !p->misgrouped);
+    if (!p->plain && p->ours && !p->node && !p->ended && stale && !(p->workload && p->gates))
         read_jobspec(q, p, o);
     else if (p->node || p->ended)
         fq_set_text(&p->jobspec, NULL);
     return true;
+}
+
+/* Bound by us without a FluxJob: it only names our scheduler, or its Workload has its place. */
+static bool is_plain(const struct sl_fluxqueue *q, const struct fq_pod *p) {
+    return p->plain || (p->binds && fq_exact_has(q, p));
+}
+
+/* Its place was found for what it asked for before: it waits for another. */
+static void requeue_changed(struct sl_fluxqueue *q, struct fq_pod *p, struct fq_job *j) {
+    bool waits = !p->node && !p->bound && !p->ended && (p->gated || p->binds);
+    if (!q->leads || !j->held || !waits || p->rec.deleting || sl_rec_busy(&p->rec) || !p->jobspec ||
+        !fq_job_follows(j, &p->rec) || strcmp(p->jobspec, j->jobspec) == 0)
+        return;
+    sl_rec_event(&j->rec, FQ_CONTROLLER, false, "Requeued",
+                 "The pod has changed, and has not started");
+    fq_graph_release(q, j);
+    j->started = 0;
+    fq_job_set_state(j, FQ_WAITING, "PodChanged", "Its pod has changed");
 }
 
 void fq_pod_reconcile(void *ctx, struct sl_rec *r) {
@@ -150,7 +174,7 @@ void fq_pod_reconcile(void *ctx, struct sl_rec *r) {
     struct fq_pod *p = fq_pod_of(r);
     struct sl_rec *o = fq_pod_object(q, p);
     struct fq_job *j = o ? fq_job_for(q, o) : NULL;
-    if (p->plain && !j) {
+    if (is_plain(q, p) && !j) {
         fq_plain_sync(q, p);
         return;
     }
@@ -161,10 +185,14 @@ void fq_pod_reconcile(void *ctx, struct sl_rec *r) {
     if (!o && p->ours && p->alone && !p->node && !p->ended)
         sl_rec_reconcile_at(r, sl_time_add(r->created, FQ_OWNER_LATE));
     fq_group_left(q, p);
-    if (o == r)
-        fq_object_sync(q, r, p->jobspec, p->refused);
-    else if (o)
+    if (j && o == r)
+        requeue_changed(q, p, j);
+    if (o && o != r)
         sl_rec_enqueue(o);
+    else if (o && !fq_exact_may(q, p))
+        fq_object_sync(q, r, p->jobspec, p->refused);
+    if (j && p->node && q->leads)
+        fq_history_bound(q, j, p);
     if (j)
         sl_rec_enqueue(&j->rec);
 }
@@ -181,6 +209,7 @@ void fq_pod_deleted(void *ctx, struct sl_rec *r) {
     fq_pod_charge(q, p, 0);
     p->node = 0;
     fq_pod_target(q, p, 0);
+    fq_ports_released(q, p->usage);
     if (p->usage)
         fq_usage_unref(q, TAKE_PTR(p->usage));
     fq_group_leave(q, p);
@@ -267,10 +296,10 @@ void fq_build_binding(const struct sl_fluxqueue *q, const struct fq_pod *p, stru
     sl_jw_str(&w->json, "name", fq_str(q, p->target));
 }
 
-/* Bindings go before the news that there is none. */
+/* Bindings go before the news that there is none, or never will be. */
 uint32_t fq_pod_lane(const struct sl_rec *r) {
     const struct fq_pod *p = SL_CONTAINER_OF(r, const struct fq_pod, rec);
-    return p->plain && !p->target;
+    return !p->target;
 }
 
 bool fq_pod_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
@@ -278,7 +307,7 @@ bool fq_pod_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
     struct fq_pod *p = fq_pod_of(r);
     struct sl_rec *o = fq_pod_object(q, p);
     struct fq_job *j = o ? fq_job_for(q, o) : NULL;
-    if (p->plain && !j)
+    if (is_plain(q, p) && !j)
         return fq_plain_build(q, p, w);
     if ((o == r || p->group) && fq_build_told(j, r, p->never, w))
         return true;

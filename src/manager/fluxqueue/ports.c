@@ -55,54 +55,120 @@ static bool is_pool(const struct sl_fluxqueue *q, sl_sym port) {
 
 void fq_ports_demand(struct sl_fluxqueue *q, const struct fq_usage *u) {
     for (uint32_t i = 0; u && i < u->n; i++)
-        if (fq_port_is(fq_str(q, u->v[i].resource)) && !is_pool(q, u->v[i].resource) &&
-            q->ports.n < FQ_MAX_PORTS)
-            q->rebuild = true;
+        if (fq_port_is(fq_str(q, u->v[i].resource)) && !is_pool(q, u->v[i].resource)) {
+            q->rebuild |= q->ports.n < FQ_MAX_PORTS;
+            q->ports_wanted |= q->ports.n >= FQ_MAX_PORTS;
+        }
 }
 
-static void add(struct sl_fluxqueue *q, const struct fq_usage *u) {
+/* The graph is made for all that wait, also for those that are not asked again before the next. */
+static void remember(struct sl_fluxqueue *q, sl_sym port) {
+    for (uint32_t i = 0; i < q->asked_ports.n; i++)
+        if (q->asked_ports.v[i].port == port) {
+            q->asked_ports.v[i].age = 0;
+            return;
+        }
+    if (q->asked_ports.n < FQ_MAX_PORTS)
+        *sl_vec_push(&q->asked_ports) = (struct fq_asked_port){port, 0};
+}
+
+void fq_ports_ask(struct sl_fluxqueue *q, const struct fq_usage *u) {
+    for (uint32_t i = 0; i < u->n; i++)
+        if (fq_port_is(fq_str(q, u->v[i].resource)))
+            remember(q, u->v[i].resource);
+    fq_ports_demand(q, u);
+}
+
+void fq_ports_released(struct sl_fluxqueue *q, const struct fq_usage *u) {
     for (uint32_t i = 0; u && i < u->n; i++)
-        if (fq_port_is(fq_str(q, u->v[i].resource)) && !is_pool(q, u->v[i].resource))
-            *sl_vec_push(&q->ports) = u->v[i].resource;
+        q->rebuild |= q->ports_wanted && is_pool(q, u->v[i].resource);
 }
 
-struct named {
+/* A port, and since when somebody asks for it. */
+struct asked {
     const char *name;
     sl_sym y;
+    sl_time since;
 };
+typedef SL_VEC(struct asked) asked_ports;
 
-static int by_name(const void *a, const void *b) {
-    return strcmp(((const struct named *)a)->name, ((const struct named *)b)->name);
+static void add_port(const struct sl_fluxqueue *q, sl_sym port, sl_time since, asked_ports *to) {
+    const char *name = fq_str(q, port);
+    uint32_t k = 0;
+    if (!fq_port_is(name))
+        return;
+    while (k < to->n && to->v[k].y != port)
+        k++;
+    if (k == to->n)
+        *sl_vec_push(to) = (struct asked){name, port, since};
+    else if (since < to->v[k].since)
+        to->v[k].since = since;
 }
 
-/* By name, so that a process that starts anew has the same. */
-static void sort(struct sl_fluxqueue *q) {
-    struct named *v = sl_alloc0(q->ports.n + 1, sizeof *v);
-    for (uint32_t i = 0; i < q->ports.n; i++)
-        v[i] = (struct named){fq_str(q, q->ports.v[i]), q->ports.v[i]};
-    qsort(v, q->ports.n, sizeof *v, by_name);
-    for (uint32_t i = 0; i < q->ports.n; i++)
-        q->ports.v[i] = v[i].y;
-    sl_freep(&v);
+static void add(const struct sl_fluxqueue *q, const struct fq_usage *u, sl_time since,
+                asked_ports *to) {
+    for (uint32_t i = 0; u && i < u->n; i++)
+        add_port(q, u->v[i].resource, since, to);
+}
+
+/* Workloads that have their places come first, those that ask for some last. */
+static void add_held(struct sl_fluxqueue *q, const struct fq_usage *u, void *to) {
+    add(q, u, 0, to);
+}
+
+static void add_asked(struct sl_fluxqueue *q, asked_ports *to) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < q->asked_ports.n; i++) {
+        struct fq_asked_port a = q->asked_ports.v[i];
+        add_port(q, a.port, SL_TIME_NEVER, to);
+        if (++a.age < FQ_PORT_AGE)
+            q->asked_ports.v[n++] = a;
+    }
+    q->asked_ports.n = n;
+}
+
+static int by_name(const void *a, const void *b) {
+    return strcmp(((const struct asked *)a)->name, ((const struct asked *)b)->name);
+}
+
+static int by_age(const void *a, const void *b) {
+    const struct asked *x = a, *y = b;
+    return x->since < y->since ? -1 : x->since > y->since ? 1 : by_name(a, b);
+}
+
+/* Of too many those that were asked for first, so that nobody loses one to whoever asks for many.
+ * By name, so that a process that starts anew has the same. */
+static void choose(struct sl_fluxqueue *q, asked_ports *v) {
+    if (v->n)
+        qsort(v->v, v->n, sizeof *v->v, by_age);
+    q->ports_wanted = v->n > FQ_MAX_PORTS;
+    if (q->ports_wanted) {
+        sl_log(SL_LOG_WARN, "host ports without a pool: too many different ones",
+               SL_I("ports", v->n), SL_I("limit", FQ_MAX_PORTS));
+        v->n = FQ_MAX_PORTS;
+    }
+    if (v->n)
+        qsort(v->v, v->n, sizeof *v->v, by_name);
+    sl_vec_clear(&q->ports);
+    for (uint32_t i = 0; i < v->n; i++)
+        *sl_vec_push(&q->ports) = v->v[i].y;
 }
 
 void fq_ports_collect(struct sl_fluxqueue *q) {
+    asked_ports v = {0};
     uint32_t at = 0;
-    sl_vec_clear(&q->ports);
     for (struct sl_rec *r; (r = sl_inf_each(q->inf, FQ_POD, &at));)
         if (fq_pod_of(r)->ours)
-            add(q, fq_pod_of(r)->usage);
+            add(q, fq_pod_of(r)->usage, r->created, &v);
     for (uint32_t k = FQ_DEPLOYMENT; k <= FQ_JOB; k++) {
         at = 0;
         for (struct sl_rec *r; (r = sl_inf_each(q->inf, k, &at));)
-            add(q, fq_obj_of(r)->usage);
+            add(q, fq_obj_of(r)->usage, r->created, &v);
     }
-    sort(q);
-    if (q->ports.n > FQ_MAX_PORTS) {
-        sl_log(SL_LOG_WARN, "host ports without a pool: too many different ones",
-               SL_I("ports", q->ports.n), SL_I("limit", FQ_MAX_PORTS));
-        q->ports.n = FQ_MAX_PORTS;
-    }
+    fq_exact_each_usage(q, add_held, &v);
+    add_asked(q, &v);
+    choose(q, &v);
+    sl_vec_free(&v);
 }
 
 void fq_ports_put(struct sl_fluxqueue *q, struct fq_node *n) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Jobs that wait: their requests, the pass over the queue, and what becomes of its decisions. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/collection/hash.h"
@@ -92,12 +93,25 @@ int fq_compile_ask(struct sl_fluxqueue *q, struct fq_job *j, const struct fq_job
 /* ---- submission ---- */
 
 static uint64_t submission_hash(const struct fq_job *j) {
-    uint64_t h = sl_hash_str(sl_hash_str(1, j->jobspec ? j->jobspec : ""), j->queue);
-    h = sl_hash_u64(h, (uint64_t)j->seconds);
+    uint64_t h = sl_hash_str(sl_hash_str(1, j->jobspec ? j->jobspec : ""), j->asked_queue);
+    h = sl_hash_u64(sl_hash_u64(h, (uint64_t)j->seconds), (uint64_t)j->begin);
     return sl_hash_u64(h, (uint64_t)(uint32_t)j->priority) | 1;
 }
 
+/* It has no reservation any more. */
+static void drop_estimate(struct fq_job *j) {
+    char text[SL_STAMP_TEXT];
+    if (!j->estimate)
+        return;
+    sl_rec_event(&j->rec, FQ_CONTROLLER, true, "StartDelayed",
+                 "Resources were reserved from %s on, and are not any more",
+                 sl_stamp(j->estimate, text));
+    j->estimate = 0;
+    fq_job_touch(j);
+}
+
 static void refuse(struct fq_job *j, int code, const struct sl_err *err) {
+    drop_estimate(j);
     if (code == SL_ENOENT)
         fq_job_set_state(j, FQ_WAITING, "NoSuchResource", "%s", err->text);
     else
@@ -119,6 +133,15 @@ void fq_name_job(struct sl_fluxqueue *q, struct fq_job *j, int64_t jobid) {
         sl_map_add(&q->by_jobid, (uint64_t)jobid, j->rec.id);
     if (jobid > q->last_jobid)
         q->last_jobid = jobid;
+}
+
+/* Ids are given in their order. Behind the last one, which somebody must have written into a status
+ * or into the ConfigMap, those are left that nobody has now. */
+int64_t fq_next_jobid(struct sl_fluxqueue *q) {
+    do
+        q->last_jobid = q->last_jobid + 1 < FQ_MAX_JOBID ? q->last_jobid + 1 : 1;
+    while (sl_map_get(&q->by_jobid, (uint64_t)q->last_jobid) != SL_MAP_NONE);
+    return q->last_jobid;
 }
 
 static struct fq_job *job_by_id(const struct sl_fluxqueue *q, int64_t jobid) {
@@ -151,7 +174,15 @@ static void set_waiting(struct fq_job *j) {
 
 /* NULL: the default one. */
 static const char *queue_of(const struct fq_job *j, const struct fq_jobspec_info *info) {
-    return *j->queue ? j->queue : info->queue && *info->queue ? info->queue : NULL;
+    return *j->asked_queue ? j->asked_queue : info->queue && *info->queue ? info->queue : NULL;
+}
+
+/* It is shown, and recorded. */
+static void keep_queue(struct fq_job *j, const char *queue) {
+    if (j->queue && strcmp(j->queue, queue ? queue : "") == 0)
+        return;
+    fq_set_text(&j->queue, queue ? queue : "");
+    fq_job_touch(j);
 }
 
 /* The match policy of its queue. */
@@ -162,8 +193,7 @@ static uint32_t policy_of(const struct sl_fluxqueue *q, const struct fq_job *j,
     return policy;
 }
 
-static bool is_impossible(struct sl_fluxqueue *q, const struct sl_match_request *r,
-                          uint32_t policy) {
+bool fq_impossible(struct sl_fluxqueue *q, const struct sl_match_request *r, uint32_t policy) {
     enum sl_match_verdict verdict = SL_SATISFIABLE;
     struct sl_err err = {0};
     return sl_match_run_by(q->match, policy, r, SL_MATCH_SATISFIABILITY, 0, fq_now(q), &verdict,
@@ -177,7 +207,7 @@ static void reject(struct sl_fluxqueue *q, struct fq_job *j) {
     struct fq_jobspec_info info = {0};
     struct sl_err err = {0};
     j->queued = false;
-    j->estimate = 0;
+    drop_estimate(j);
     j->rejected = q->capacity;
     if (fq_compile(q, j, 0, &arena, &info, &request, &err) >= 0 && fq_graph_could(q, request)) {
         fq_job_set_state(j, FQ_WAITING, "Busy", "Pods of others use what it requests");
@@ -208,10 +238,16 @@ void fq_submit(struct sl_fluxqueue *q, struct fq_job *j) {
     if (j->queued)
         fq_graph_release(q, j); /* what it asks for has changed */
     int r = fq_compile(q, j, 0, &arena, &info, &request, &err);
+    if (r >= 0 && j->type == SL_FLUX_JOB && info.pods < j->expected) {
+        sl_match_request_freep(&request);
+        r = sl_err_set(&err, SL_EINVAL, "the jobspec has %u slots, and the Job %u pods", info.pods,
+                       j->expected);
+    }
     if (r < 0) {
         refuse(j, r, &err);
         return;
     }
+    keep_queue(j, queue_of(j, &info));
     if (too_early(q, j, info.begin > j->begin ? info.begin : j->begin)) {
         sl_match_request_free(request);
         return;
@@ -219,9 +255,9 @@ void fq_submit(struct sl_fluxqueue *q, struct fq_job *j) {
     if (!j->submitted)
         j->submitted = q->client->wall;
     if (!j->jobid)
-        fq_name_job(q, j, q->last_jobid + 1);
+        fq_name_job(q, j, fq_next_jobid(q));
     /* told so at once, whoever waits before it */
-    if (is_impossible(q, request, policy_of(q, j, &info))) {
+    if (fq_impossible(q, request, policy_of(q, j, &info))) {
         sl_match_request_free(request);
         j->queued_hash = hash;
         reject(q, j);
@@ -312,6 +348,13 @@ static void start(struct sl_fluxqueue *q, struct fq_job *j, const struct sl_deci
                          FQ_MAX_SPLIT);
         return;
     }
+    if (j->type == SL_FLUX_JOB && j->places.n < j->expected) { /* it would wait again, for ever */
+        uint32_t n = j->places.n;
+        give_up(q, j);
+        fq_job_set_state(j, FQ_REJECTED, "TooFewPlaces",
+                         "The jobspec gives the Job %u places for %u pods", n, j->expected);
+        return;
+    }
     if (count_nodes(j) > FQ_MAX_LISTED) { /* what its status does not list would be forgotten */
         give_up(q, j);
         fq_job_set_state(j, FQ_REJECTED, "TooManyNodes",
@@ -331,27 +374,27 @@ static void start(struct sl_fluxqueue *q, struct fq_job *j, const struct sl_deci
                  j->places.n);
 }
 
+/* A round goes on where it was when more is free meanwhile; then those before that place have had
+ * their turn too early, and another round follows. */
 void fq_retry_rejected(struct sl_fluxqueue *q) {
-    uint32_t at = 0;
-    if (q->retried == q->capacity)
+    struct sl_rec *r = NULL;
+    uint32_t n = 0;
+    if (q->plain_retried != q->capacity)
+        fq_plain_retry(q);
+    q->plain_retried = q->capacity;
+    if (q->client->mono < q->retry_due)
         return;
-    q->retried = q->capacity;
-    fq_plain_retry(q);
-    for (struct sl_rec *r; (r = sl_inf_each(q->inf, FQ_FLUXJOB, &at));)
-        if (fq_job_of(r)->rejected)
+    if (!q->retry_at)
+        q->retried = q->capacity;
+    while (n < FQ_MAX_RETRIES && (r = sl_inf_each(q->inf, FQ_FLUXJOB, &q->retry_at)))
+        if (fq_job_of(r)->rejected && fq_job_of(r)->rejected != q->capacity) {
             sl_rec_enqueue(r);
-}
-
-/* It has no reservation any more. */
-static void drop_estimate(struct fq_job *j) {
-    char text[SL_STAMP_TEXT];
-    if (!j->estimate)
-        return;
-    sl_rec_event(&j->rec, FQ_CONTROLLER, true, "StartDelayed",
-                 "Resources were reserved from %s on, and are not any more",
-                 sl_stamp(j->estimate, text));
-    j->estimate = 0;
-    fq_job_touch(j);
+            n++;
+        }
+    if (!r)
+        q->retry_at = 0;
+    if (n)
+        q->retry_due = q->client->mono + FQ_RETRY_PAUSE;
 }
 
 static void apply(struct sl_fluxqueue *q, const struct sl_decision *d) {
@@ -414,19 +457,36 @@ bool fq_run(struct sl_fluxqueue *q) {
 
 /* ---- more of what it has ---- */
 
+/* A place, and the first one of its node. */
+struct ranked {
+    struct fq_place place;
+    uint32_t first, at;
+};
+
+static int by_first(const void *a, const void *b) {
+    const struct ranked *x = a, *y = b;
+    if (x->first != y->first)
+        return x->first < y->first ? -1 : 1;
+    if (x->place.kind != y->place.kind)
+        return x->place.kind < y->place.kind ? -1 : 1;
+    return x->at < y->at ? -1 : x->at > y->at;
+}
+
 /* New places go beside those of the same node. */
 static void sort_places(struct fq_job *j) {
-    for (uint32_t i = 1; i < j->places.n; i++) {
-        struct fq_place p = j->places.v[i];
-        uint32_t at = i;
-        for (uint32_t k = 0; k < i; k++)
-            if (j->places.v[k].node == p.node && (j->places.v[k].kind <= p.kind || at == i))
-                at = k + (j->places.v[k].kind <= p.kind);
-        if (at < i) {
-            memmove(&j->places.v[at + 1], &j->places.v[at], (i - at) * sizeof p);
-            j->places.v[at] = p;
-        }
+    struct ranked *v = sl_alloc0(j->places.n + 1, sizeof *v);
+    struct sl_map first = {0}; /* by node */
+    for (uint32_t i = 0; i < j->places.n; i++) {
+        uint32_t at = sl_map_get(&first, j->places.v[i].node);
+        if (at == SL_MAP_NONE)
+            sl_map_add(&first, j->places.v[i].node, at = i);
+        v[i] = (struct ranked){j->places.v[i], at, i};
     }
+    qsort(v, j->places.n, sizeof *v, by_first);
+    for (uint32_t i = 0; i < j->places.n; i++)
+        j->places.v[i] = v[i].place;
+    sl_map_done(&first);
+    sl_freep(&v);
 }
 
 /* So many more, matched as a job of their own. 'text': of one that is no pod of the template; of:

@@ -48,6 +48,21 @@ static void read_places(struct sl_fluxqueue *q, struct fq_job *j, yyjson_val *no
     }
 }
 
+/* What the ledger gets to know of one that has ended, if it did not yet. */
+static void read_end(struct sl_fluxqueue *q, struct fq_job *j, yyjson_val *status) {
+    static const char *const reasons[] = {"Completed", "Failed", "ObjectDeleted", "Deleted"};
+    const char *reason = sl_json_str(status, "reason");
+    _cleanup_(sl_buf_done) struct sl_buf nodes = SL_BUF(FQ_MAX_NODE);
+    for (size_t i = 0; i < SL_LEN(reasons); i++)
+        if (strcmp(reasons[i], reason) == 0)
+            j->reason = reasons[i];
+    fq_set_text(&j->message, sl_json_str(status, "message"));
+    if (!q->spec.ledger)
+        return;
+    fq_put_node_list(q, j, &nodes);
+    fq_set_text(&j->ran_on, sl_buf_str(&nodes));
+}
+
 void fq_status_decode(struct sl_fluxqueue *q, struct fq_job *j, yyjson_val *status) {
     const char *state = sl_json_str(status, "state"), *how = sl_json_str(status, "selection");
     int64_t jobid = sl_json_int(status, "jobid", 0);
@@ -56,6 +71,8 @@ void fq_status_decode(struct sl_fluxqueue *q, struct fq_job *j, yyjson_val *stat
     fq_set_text(&j->message, NULL);
     j->expected = (uint32_t)sl_json_int32(status, "pods.expected", 0);
     j->bound_pods = (uint32_t)sl_json_int32(status, "pods.bound", 0);
+    j->ended_pods = (uint32_t)sl_json_int32(status, "pods.finished", 0);
+    fq_set_text(&j->queue, sl_json_str(status, "queue"));
     for (enum fq_state s = 0; s < FQ_STATES; s++)
         if (strcmp(states[s], state) == 0)
             j->state = s;
@@ -63,7 +80,7 @@ void fq_status_decode(struct sl_fluxqueue *q, struct fq_job *j, yyjson_val *stat
         if (strcmp(selections[s], how) == 0)
             j->selection = s;
     if (jobid != j->jobid)
-        fq_name_job(q, j, jobid > 0 && jobid < FQ_PLAIN_ID ? jobid : 0);
+        fq_name_job(q, j, jobid > 0 && jobid < FQ_MAX_JOBID ? jobid : 0);
     j->submitted = sl_json_time(status, "submittedAt");
     j->started = sl_json_time(status, "startedAt");
     j->finished = sl_json_time(status, "finishedAt");
@@ -71,6 +88,8 @@ void fq_status_decode(struct sl_fluxqueue *q, struct fq_job *j, yyjson_val *stat
     j->estimate = sl_json_time(status, "estimatedStart");
     read_places(q, j, sl_json_get(status, "nodes"));
     j->held = j->state == FQ_RUNNING && j->jobid; /* also if its nodes are gone: it grows then */
+    if (fq_job_is_over(j))
+        read_end(q, j, status);
     if (j->held)
         q->rebuild = true; /* with what it has */
     else
@@ -126,6 +145,8 @@ static void put_status(const struct sl_fluxqueue *q, const struct fq_job *j, str
     }
     if (*j->queue)
         sl_jw_str(w, "queue", j->queue);
+    else
+        sl_jw_null(w, "queue");
     if (j->position)
         sl_jw_int(w, "queuePosition", j->position);
     else
@@ -147,6 +168,7 @@ static void put_status(const struct sl_fluxqueue *q, const struct fq_job *j, str
     sl_jw_object(w, "pods");
     sl_jw_int(w, "expected", j->expected);
     sl_jw_int(w, "bound", j->bound_pods);
+    sl_jw_int(w, "finished", j->ended_pods);
     sl_jw_end(w);
     sl_jw_int(w, "observedGeneration", j->rec.generation);
     sl_jw_end(w);
@@ -168,14 +190,16 @@ bool fq_job_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
     const char *jobspec = wanted_jobspec(q, j);
     if (!q->leads)
         return false;
-    if (r->deleting && !j->held) {
-        if (!r->finalizer || !fq_ids_covers(q, j->jobid))
+    if (r->deleting && !j->held && !fq_history_needs_status(q, j)) {
+        if (!r->finalizer || !fq_ids_covers(q, j->jobid) || !fq_history_settled(q, j))
             return false;
         sl_rec_build_finalizer(r, false, w);
         return true;
     }
     /* The status first: admission refuses another jobspec while that says that it runs. */
     if (j->version != j->written) {
+        if (q->unranked && j->queued && j->estimate && j->state == FQ_WAITING)
+            return false; /* the first pass on the new graph says what becomes of its reservation */
         w->tag = TAG_STATUS;
         j->sent = j->version;
         sl_rec_build_guarded(r, "status", w);
@@ -199,9 +223,14 @@ void fq_job_written(void *ctx, struct sl_rec *r, const struct sl_write *w, enum 
     struct sl_fluxqueue *q = ctx;
     struct fq_job *j = fq_job_of(r);
     (void)reply;
+    if (how == SL_WRITE_REFUSED && w->tag == TAG_STATUS) {
+        j->recorded.unwritten = true; /* then it goes without */
+        sl_rec_write(r);
+    }
     if (how != SL_WRITTEN)
         return;
     if (w->tag == TAG_STATUS) {
+        j->recorded.unwritten = false;
         j->written = j->sent;
         j->our_status = j->status;
         if (j->version == j->written)

@@ -73,6 +73,7 @@ void fq_unbound_elsewhere(struct sl_fluxqueue *q, struct fq_pod *p, struct fq_jo
         give_back(q, j, p);
     } else if (!j) {
         fq_plain_drop(q, p);
+        fq_pod_target(q, p, 0);
         sl_rec_enqueue(&p->rec);
     }
 }

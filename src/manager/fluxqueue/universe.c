@@ -3,14 +3,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "manager/fluxqueue/jobspec_int.h"
+#include "manager/fluxqueue/jobspec/jobspec_int.h"
 
 #define PREFIX "taint:"
 #define ARENA_BYTES ((size_t)4 << 20) /* more than FQ_MAX_TAINTS can require */
 #define MAX_TAINT_BYTES 1024u         /* of one: key, value and effect are much shorter */
 
 /* "nvidia.com/gpu", "nvidia.com/gpu.shared", "gpu.intel.com/xe". */
-static bool is_gpu(const char *type) {
+bool fq_is_gpu(const char *type) {
     const char *slash = strchr(type, '/');
 
     if (!slash)
@@ -41,22 +41,37 @@ static int by_text(const void *a, const void *b) {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-bool fq_names_add(struct fq_names *n, const char *name) {
+/* Where it is, or would be. */
+static bool find_name(const struct fq_names *n, const char *name, uint32_t *ret) {
     uint32_t low = 0, high = n->v.n;
 
     while (low < high) {
         uint32_t mid = low + (high - low) / 2;
         int c = strcmp(n->v.v[mid], name);
         if (c == 0)
-            return false;
+            return true;
         if (c < 0)
             low = mid + 1;
         else
             high = mid;
     }
+    *ret = low;
+    return false;
+}
+
+bool fq_names_has(const struct fq_names *n, const char *name) {
+    uint32_t at;
+    return find_name(n, name, &at);
+}
+
+bool fq_names_add(struct fq_names *n, const char *name) {
+    uint32_t at;
+
+    if (find_name(n, name, &at))
+        return false;
     (void)sl_vec_push(&n->v);
-    memmove(&n->v.v[low + 1], &n->v.v[low], (n->v.n - 1 - low) * sizeof(*n->v.v));
-    n->v.v[low] = name;
+    memmove(&n->v.v[at + 1], &n->v.v[at], (n->v.n - 1 - at) * sizeof(*n->v.v));
+    n->v.v[at] = name;
     return true;
 }
 
@@ -75,7 +90,7 @@ static int look_at_node(struct fq_universe *u, const struct sl_graph *g, sl_vtx 
         sl_sym type = sl_graph_vertex(g, sl_graph_kids(g)[x->kids + i])->type;
         const char *name = sl_sym_str(sl_graph_syms(g), type);
         uint32_t k = 0;
-        if (!is_gpu(name))
+        if (!fq_is_gpu(name))
             continue;
         while (k < u->n_gpus && strcmp(u->gpus[k], name) != 0)
             k++;
@@ -95,6 +110,7 @@ int fq_universe_init(struct fq_universe *u, const struct sl_graph *g, struct sl_
     int r = 0;
 
     *u = (struct fq_universe){.arena = SL_ARENA(ARENA_BYTES)};
+    u->compared = sl_arena_alloc0(&u->arena, 1, sizeof(*u->compared));
     for (uint32_t pos = 0; pos < sl_graph_live(g) && r >= 0;) {
         sl_vtx v = sl_graph_at(g, pos);
         const struct sl_vertex *x = sl_graph_vertex(g, v);

@@ -9,7 +9,10 @@
  * The claims of an object are those of its template and restrict all of its pods. Those that each
  * pod has for itself (a StatefulSet's, a group's, ephemeral ones) are looked at when a place is
  * given to that pod: one that cannot have any of its job's gets one more, and the others are given
- * back.
+ * back. Of ephemeral ones the template says the class, whose topologies restrict all as well.
+ *
+ * Of Workloads with exact nodes (exact.c) the claims of the template count. Their pods get the node
+ * selector of one node, so a volume that turns out to be elsewhere keeps its pod waiting.
  *
  * Claims, volumes and storage classes are read when the first pod of ours has a claim.
  */
@@ -19,10 +22,11 @@
 #include "core/base/fmt.h"
 #include "lib/log/log.h"
 #include "manager/fluxqueue/fq_int.h"
-#include "manager/fluxqueue/jobspec_int.h"
+#include "manager/fluxqueue/jobspec/jobspec_int.h"
 
 #define SELECTED_NODE "volume.kubernetes.io/selected-node"
 #define NO_PROVISIONER "kubernetes.io/no-provisioner"
+#define CLASS_MARK '/'                /* before the name of a class: no claim's begins so */
 #define MAX_CLAIMS ((size_t)64 << 10) /* bytes of names of one pod */
 #define MAX_WHERE ((size_t)1 << 20)   /* a constraint of a volume */
 
@@ -47,10 +51,14 @@ char *fq_claims_read(struct sl_fluxqueue *q, yyjson_val *spec, const char *pod) 
     yyjson_val *v;
     yyjson_arr_foreach (sl_json_get(spec, "volumes"), i, n, v) {
         char name[2 * SL_REC_NAME];
+        const char *class = sl_json_str(v, "ephemeral.volumeClaimTemplate.spec.storageClassName");
         add_name(&b, sl_json_str(v, "persistentVolumeClaim.claimName"));
-        if (!pod || !sl_json_get(v, "ephemeral"))
+        if (!sl_json_get(v, "ephemeral") || (!pod && !*class))
             continue;
-        sl_fmt_short(name, sizeof name, "%s-%s", pod, sl_json_str(v, "name"));
+        if (pod)
+            sl_fmt_short(name, sizeof name, "%s-%s", pod, sl_json_str(v, "name"));
+        else
+            sl_fmt_short(name, sizeof name, "%c%s", CLASS_MARK, class);
         add_name(&b, name);
     }
     if (!b.len)
@@ -83,7 +91,7 @@ bool fq_claim_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     struct sl_fluxqueue *q = ctx;
     struct fq_claim *c = SL_CONTAINER_OF(r, struct fq_claim, rec);
     yyjson_val *class = sl_json_at(o, "spec.storageClassName");
-    sl_sym selected = sl_sym_put(&q->inf->syms, sl_json_annotation(o, SELECTED_NODE));
+    sl_sym selected = fq_intern(q, sl_json_annotation(o, SELECTED_NODE));
     uint64_t hash = sl_hash_str(selected, sl_json_str(o, "status.phase"));
     hash = sl_hash_str(sl_hash_str(hash, sl_json_str(o, "spec.volumeName")),
                        class ? sl_json_text(class) : "");
@@ -121,8 +129,7 @@ void fq_claim_hold(struct sl_syms *t, struct sl_rec *r) {
 static void set_where(struct fq_where *w, const struct sl_rec *r, yyjson_val *terms) {
     struct sl_err err = {0};
     sl_arena_done(&w->arena);
-    *w = (struct fq_where){.hash = terms ? sl_json_hash(9, terms) | 1 : 0,
-                           .arena = SL_ARENA(MAX_WHERE)};
+    *w = (struct fq_where){.hash = sl_json_hash(9, terms) | 1, .arena = SL_ARENA(MAX_WHERE)};
     if (yyjson_arr_size(terms) > 0 && fq_where_terms(terms, &w->arena, &w->constraint, &err) < 0) {
         w->unreadable = true;
         sl_log(SL_LOG_WARN, "node affinity of a volume not understood", SL_S("object", r->name),
@@ -132,8 +139,10 @@ static void set_where(struct fq_where *w, const struct sl_rec *r, yyjson_val *te
 
 bool fq_volume_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     struct fq_volume *v = SL_CONTAINER_OF(r, struct fq_volume, rec);
+    uint64_t before = v->where.hash;
     set_where(&v->where, r, sl_json_at(o, "spec.nodeAffinity.required.nodeSelectorTerms"));
-    changed(ctx);
+    if (v->where.hash != before) /* others write into it as well */
+        changed(ctx);
     return false;
 }
 
@@ -187,9 +196,13 @@ static struct fq_claim *claim_of(const struct sl_fluxqueue *q, sl_sym ns, const 
     return r ? SL_CONTAINER_OF(r, struct fq_claim, rec) : NULL;
 }
 
-static struct fq_storage *storage_of(const struct sl_fluxqueue *q, const struct fq_claim *c) {
-    struct sl_rec *r = *c->class ? sl_inf_find(q->inf, FQ_STORAGE, "", c->class) : NULL;
+static struct fq_storage *class_of(const struct sl_fluxqueue *q, const char *name) {
+    struct sl_rec *r = *name ? sl_inf_find(q->inf, FQ_STORAGE, "", name) : NULL;
     return r ? SL_CONTAINER_OF(r, struct fq_storage, rec) : NULL;
+}
+
+static struct fq_storage *storage_of(const struct sl_fluxqueue *q, const struct fq_claim *c) {
+    return class_of(q, c->class);
 }
 
 static struct fq_volume *volume_of(const struct sl_fluxqueue *q, const struct fq_claim *c) {
@@ -220,6 +233,53 @@ static const char *trouble_of(const struct sl_fluxqueue *q, const struct fq_clai
                          : "is not bound, and its class has no provisioner that would bind it";
 }
 
+/* ---- names in lines, in a namespace ---- */
+
+/* NULL: any node. */
+static const struct fq_where *where_named(const struct sl_fluxqueue *q, sl_sym ns,
+                                          const char *name) {
+    if (*name == CLASS_MARK) {
+        const struct fq_storage *s = class_of(q, name + 1);
+        return s ? &s->where : NULL;
+    }
+    const struct fq_claim *c = claim_of(q, ns, name);
+    return c ? where_of(q, c) : NULL;
+}
+
+const char *fq_claims_trouble(const struct sl_fluxqueue *q, sl_sym ns, const char *names,
+                              char ret_name[SL_REC_NAME]) {
+    const char *why = NULL;
+    while (!why && next_name(&names, ret_name))
+        why = *ret_name == CLASS_MARK ? NULL : trouble_of(q, claim_of(q, ns, ret_name));
+    return why;
+}
+
+uint64_t fq_claims_hash(const struct sl_fluxqueue *q, sl_sym ns, const char *names) {
+    char name[SL_REC_NAME];
+    uint64_t h = 0;
+    while (next_name(&names, name)) {
+        const struct fq_where *w = where_named(q, ns, name);
+        h = sl_hash_u64(h, w ? w->hash : 0);
+    }
+    return h;
+}
+
+void fq_claims_where(const struct sl_fluxqueue *q, sl_sym ns, const char *names, struct sl_arena *a,
+                     struct sl_constraint *ret) {
+    char name[SL_REC_NAME];
+    while (next_name(&names, name)) {
+        const struct fq_where *w = where_named(q, ns, name);
+        if (!w || w->unreadable || w->constraint.kind == SL_CONSTRAINT_ALL)
+            continue;
+        struct sl_constraint *both = sl_arena_alloc(a, 2 * sizeof *both);
+        both[0] = *ret;
+        both[1] = w->constraint;
+        *ret = ret->kind == SL_CONSTRAINT_ALL
+                   ? w->constraint
+                   : (struct sl_constraint){.kind = SL_CONSTRAINT_AND, .terms = both, .n_terms = 2};
+    }
+}
+
 /* ---- a job ---- */
 
 /* Those that all of its pods have. */
@@ -241,59 +301,29 @@ static const char *claims_of(const struct sl_fluxqueue *q, const struct fq_job *
 }
 
 uint64_t fq_volumes_hash(const struct sl_fluxqueue *q, const struct fq_job *j) {
-    const char *at = claims_of(q, j);
-    char name[SL_REC_NAME];
-    uint64_t h = 0;
-    while (next_name(&at, name)) {
-        const struct fq_claim *c = claim_of(q, j->rec.ns, name);
-        const struct fq_where *w = c ? where_of(q, c) : NULL;
-        h = sl_hash_u64(h, w ? w->hash : 0);
-    }
-    return h;
+    return fq_claims_hash(q, j->rec.ns, claims_of(q, j));
 }
 
 bool fq_volumes_wait(struct sl_fluxqueue *q, struct fq_job *j) {
-    const char *at = claims_of(q, j);
     char name[SL_REC_NAME];
-    while (next_name(&at, name)) {
-        const char *why = trouble_of(q, claim_of(q, j->rec.ns, name));
-        if (!why)
-            continue;
-        fq_graph_release(q, j);
-        j->queued_hash = j->rejected = 0;
-        j->estimate = 0;
-        fq_job_set_state(j, FQ_WAITING, "ClaimNotReady", "The PersistentVolumeClaim %s %s", name,
-                         why);
-        return true;
-    }
-    return false;
-}
-
-static void add_where(const struct sl_fluxqueue *q, sl_sym ns, const char *names,
-                      struct sl_arena *a, struct sl_constraint *ret) {
-    char name[SL_REC_NAME];
-    while (next_name(&names, name)) {
-        const struct fq_claim *c = claim_of(q, ns, name);
-        const struct fq_where *w = c ? where_of(q, c) : NULL;
-        if (!w || w->unreadable || w->constraint.kind == SL_CONSTRAINT_ALL)
-            continue;
-        struct sl_constraint *both = sl_arena_alloc(a, 2 * sizeof *both);
-        both[0] = *ret;
-        both[1] = w->constraint;
-        *ret = ret->kind == SL_CONSTRAINT_ALL
-                   ? w->constraint
-                   : (struct sl_constraint){.kind = SL_CONSTRAINT_AND, .terms = both, .n_terms = 2};
-    }
+    const char *why = fq_claims_trouble(q, j->rec.ns, claims_of(q, j), name);
+    if (!why)
+        return false;
+    fq_graph_release(q, j);
+    j->queued_hash = j->rejected = 0;
+    j->estimate = 0;
+    fq_job_set_state(j, FQ_WAITING, "ClaimNotReady", "The PersistentVolumeClaim %s %s", name, why);
+    return true;
 }
 
 void fq_volumes_where(const struct sl_fluxqueue *q, const struct fq_job *j, struct sl_arena *a,
                       struct sl_constraint *ret) {
-    add_where(q, j->rec.ns, claims_of(q, j), a, ret);
+    fq_claims_where(q, j->rec.ns, claims_of(q, j), a, ret);
 }
 
 void fq_volumes_where_pod(const struct sl_fluxqueue *q, const struct fq_pod *p, struct sl_arena *a,
                           struct sl_constraint *ret) {
-    add_where(q, p->rec.ns, p->claims, a, ret);
+    fq_claims_where(q, p->rec.ns, p->claims, a, ret);
 }
 
 /* ---- a pod ---- */
@@ -318,6 +348,21 @@ bool fq_volumes_allow(const struct sl_fluxqueue *q, const struct fq_pod *p, sl_s
     return true;
 }
 
+/* Pods that have a claim in common may be on different nodes: the first one says which it gets. */
+static bool is_spoken_for(const struct sl_fluxqueue *q, const struct fq_claim *c,
+                          const struct fq_pod *p) {
+    struct sl_rec *r = c->wanted && c->by < q->inf->recs.n ? q->inf->recs.v[c->by] : NULL;
+    return r && r != &p->rec && r->kind == FQ_POD && !r->gone && !r->deleting &&
+           !fq_pod_of(r)->ended && fq_pod_of(r)->target == c->wanted;
+}
+
+/* Whoever has no FluxJob is looked at again when claims change. */
+static void await(struct sl_fluxqueue *q, struct fq_pod *p) {
+    if (!p->awaits)
+        *sl_vec_push(&q->claimants) = p->rec.id;
+    p->awaits = true;
+}
+
 bool fq_volumes_ready(struct sl_fluxqueue *q, struct fq_pod *p, struct fq_job *j) {
     const char *at = p->claims;
     char name[SL_REC_NAME];
@@ -327,7 +372,7 @@ bool fq_volumes_ready(struct sl_fluxqueue *q, struct fq_pod *p, struct fq_job *j
         if (c && c->bound)
             continue;
         ready = false;
-        if (trouble_of(q, c))
+        if (trouble_of(q, c) || is_spoken_for(q, c, p))
             continue;
         if (c->rejected && c->rejected == p->target) {
             char text[FQ_MAX_MESSAGE];
@@ -339,9 +384,12 @@ bool fq_volumes_ready(struct sl_fluxqueue *q, struct fq_pod *p, struct fq_job *j
         }
         if (c->wanted != p->target || c->selected != c->wanted) {
             c->wanted = p->target;
+            c->by = p->rec.id;
             sl_rec_write(&c->rec);
         }
     }
+    if (!ready && !j)
+        await(q, p);
     return ready;
 }
 
@@ -363,4 +411,12 @@ void fq_volumes_changed(struct sl_fluxqueue *q) {
     q->claims_changed = false;
     for (struct sl_rec *r; (r = sl_inf_each(q->inf, FQ_FLUXJOB, &at));)
         sl_rec_enqueue(r);
+    for (uint32_t i = 0; i < q->claimants.n; i++) {
+        struct sl_rec *r = q->inf->recs.v[q->claimants.v[i]];
+        if (!r || r->kind != FQ_POD)
+            continue;
+        fq_pod_of(r)->awaits = false;
+        sl_rec_enqueue(r);
+    }
+    sl_vec_clear(&q->claimants);
 }

@@ -331,6 +331,7 @@ static void serve_metrics(void *ctx, const struct sl_http_request *rq, struct sl
     if (strcmp(rq->path, "/metrics") == 0 && is_get(rq)) {
         a->content_type = "text/plain; version=0.0.4; charset=utf-8";
         sl_manager_refresh_metrics(s->manager);
+        sl_ledger_metrics(s->ledger, s->metrics);
         sl_metrics_print(s->metrics, &a->body);
     } else if (debug && strncmp(rq->path, "/debug/", 7) == 0 && is_foreign(rq)) {
         answer_text(a, 403, "not from a web page\n");

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "api.h"
@@ -153,7 +154,8 @@ static void test_ends(void **state) {
     assert_int_equal(make_configmap(&a, "a", "x"), 201);
     api_turn(&a, 3);
     assert_true(slow->ended);
-    assert_false(timed->ended);
+    if (!getenv("SL_MEMCHECK")) /* where a second is short */
+        assert_false(timed->ended);
     while (!timed->ended)
         (void)uv_run(&a.loop, UV_RUN_ONCE);
     assert_string_equal(stream_event(timed, 0), "ADDED a");

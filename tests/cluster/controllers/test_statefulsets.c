@@ -273,13 +273,30 @@ static void left_alone(void **state) {
     world_stop(&w);
 }
 
+/* A revision of it would be planned and dropped for ever. */
+static void goes_before_it_was_seen(void **state) {
+    struct apps_world w = {0};
+
+    (void)state;
+    world_start(&w, 1);
+    world_kill(&w);
+    world_create(&w, STATEFULSETS, BODY("2", ""));
+    world_patch(&w, W, "{'metadata':{'finalizers':['a.io/b']}}");
+    world_delete(&w, W, "Background");
+    world_revive(&w);
+    world_run(&w, 10 * SL_SEC);
+    assert_int_equal(world_count(&w, REVISIONS), 0);
+    assert_int_equal(world_count(&w, PODS), 0);
+    world_stop(&w);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(comes_up_in_order),    cmocka_unit_test(all_at_once),
         cmocka_unit_test(updates_from_the_top), cmocka_unit_test(updates_when_deleted),
         cmocka_unit_test(makes_claims),         cmocka_unit_test(makes_anew_what_ended),
         cmocka_unit_test(takes_in_and_lets_go), cmocka_unit_test(left_alone),
-        cmocka_unit_test(keeps_long_owners),
+        cmocka_unit_test(keeps_long_owners),    cmocka_unit_test(goes_before_it_was_seen),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "cmd/cli/cli.h"
-#include "cmd/cli/graph_cmd.h"
+#include "cmd/cli/cluster/graph_cmd.h"
 #include "cmd/cli/sim_text.h"
 #include "core/base/fmt.h"
 

@@ -464,6 +464,8 @@ static void subresources(void **state) {
 #define JOB_WAITS "spec.suspend: the Job waits in the queue, which starts it" WAY_OUT
 #define NUMBER "'fluxqueue/jobid':'7'"
 
+#define OURSELVES "{'username':'system:serviceaccount:own:kueue-controller-manager'}"
+
 static void starting_by_hand(void **state) {
     static const struct {
         sl_review_fn fn;
@@ -508,7 +510,11 @@ static void starting_by_hand(void **state) {
         struct fixture f = base(ANYWHERE);
         char *now = json_of(cases[k].object), *old = cases[k].old ? json_of(cases[k].old) : NULL;
         f.view.flux = i % 2 == 0; /* without a queue everything passes */
+        char *user = json_of(OURSELVES);
+        yyjson_doc *who = yyjson_read(user, strlen(user), 0);
         begin(&f, now, old, NO_GATE);
+        f.settings.ns = "own";
+        f.call.user = yyjson_doc_get_root(who);
         int code = cases[k].fn(&f.call);
         bool refused = f.view.flux && cases[k].want;
         if (code != (refused ? 403 : 0))
@@ -516,8 +522,49 @@ static void starting_by_hand(void **state) {
         if (refused)
             assert_string_equal(f.call.refused, cases[k].want);
         end(&f);
+        yyjson_doc_free(who);
+        free(user);
         free(now);
         free(old);
+    }
+}
+
+/* A number counts if it is from one who may give it. */
+static void numbers_of_others(void **state) {
+    static const struct {
+        const char *user;
+        bool passes;
+    } cases[] = {
+        {OURSELVES, true},
+        {"{'username':'system:serviceaccount:own:other'}", true},
+        {"{'username':'admin','groups':['a','system:masters']}", true},
+        {"{'username':'system:serviceaccount:owner:kueue-controller-manager'}", false},
+        {"{'username':'system:serviceaccount:ns:own'}", false},
+        {"{'username':'own:a'}", false},
+        {"{'username':'jane','groups':['system:authenticated']}", false},
+        {"{}", false},
+        {"{'username':1,'groups':'system:masters'}", false},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < 2 * SL_LEN(cases); i++) {
+        bool job = i % 2;
+        struct fixture f = base(ANYWHERE);
+        char *now = json_of(job ? SET(SEEN, "", ",'suspend':false", SEEN "," NUMBER, "")
+                                : POD(SEEN "," NUMBER, "", ""));
+        char *old = json_of(job ? SET(SEEN, "", ",'suspend':true", SEEN, "") : POD(SEEN, "", GATE));
+        char *user = json_of(cases[i / 2].user);
+        yyjson_doc *who = yyjson_read(user, strlen(user), 0);
+        begin(&f, now, old, NO_GATE);
+        f.settings.ns = "own";
+        f.call.user = yyjson_doc_get_root(who);
+        assert_int_equal((job ? sl_review_flux_job_validate : sl_review_flux_pod_validate)(&f.call),
+                         cases[i / 2].passes ? 0 : 403);
+        end(&f);
+        yyjson_doc_free(who);
+        free(now);
+        free(old);
+        free(user);
     }
 }
 
@@ -737,6 +784,7 @@ int main(void) {
         cmocka_unit_test(updates_of_templates),
         cmocka_unit_test(subresources),
         cmocka_unit_test(starting_by_hand),
+        cmocka_unit_test(numbers_of_others),
         cmocka_unit_test(one_path_for_all),
         cmocka_unit_test(flux_jobs),
         cmocka_unit_test(long_jobspecs),

@@ -50,15 +50,23 @@ static inline void set_ready(struct world *w, const char *name, bool ready) {
 #define PODSET(name, count, gpus, spec)                                                            \
     "{'name':'" name "','count':" count ",'template':{'spec':{" REQUESTS(gpus) spec "}}}"
 
-static inline void workload_of(struct world *w, const char *name, int priority,
-                               const char *podsets) {
-    char text[4096];
+/* seconds: that it may run; 0: as long as it likes. */
+static inline void timed_workload(struct world *w, const char *name, const char *queue,
+                                  int priority, int seconds, const char *podsets) {
+    char text[4096], most[64] = "";
+    if (seconds)
+        sl_fmt(most, sizeof most, "'maximumExecutionTimeSeconds':%d,", seconds);
     sl_fmt(text, sizeof text,
            "{'metadata':{'name':'%s','labels':{'kueue.x-k8s.io/job-uid':'u'},'ownerReferences':["
-           "{'apiVersion':'x/v1','kind':'X','name':'x','uid':'u'}]},'spec':{'active':true,"
-           "'priority':%d,'queueName':'q','podSets':[%s]}}",
-           name, priority, podsets);
+           "{'apiVersion':'x/v1','kind':'X','name':'x','uid':'u'}]},'spec':{'active':true,%s"
+           "'priority':%d,'queueName':'%s','podSets':[%s]}}",
+           name, most, priority, queue, podsets);
     create(w, WORKLOADS, text);
+}
+
+static inline void workload_of(struct world *w, const char *name, int priority,
+                               const char *podsets) {
+    timed_workload(w, name, "q", priority, 0, podsets);
 }
 
 /* A pod of a workload as its owner makes it: held back until it has its node. */
@@ -197,15 +205,13 @@ static inline void cluster_queue(struct world *w, const char *name, const char *
 #define EXACT "'sluice.dev/exact-nodes':'true'"
 #define BY_PRIORITY ",'preemption':{'withinClusterQueue':'LowerPriority'}"
 
-static inline void begin_empty(struct world *w, const char *config) {
+static inline void begin_parts(struct world *w, const char *config, struct sl_manager_parts parts) {
     static const struct fakeapi_kind kind = {.group = "jobs.converged-computing.org",
                                              .version = "v1alpha1",
                                              .plural = "fluxjobs",
                                              .kind = "FluxJob",
                                              .flags = FAKEAPI_NAMESPACED | FAKEAPI_STATUS};
     char text[1024];
-    struct sl_manager_parts parts = {
-        .core = true, .scheduler = true, .tas = true, .fluxqueue = true};
     sl_fmt(text, sizeof text, "%s%s", CONFIG, config);
     open_world(w, 1, text, parts);
     fakeapi_register(w->api, &kind);
@@ -213,6 +219,12 @@ static inline void begin_empty(struct world *w, const char *config) {
     create(w, "/api/v1/namespaces", "{'metadata':{'name':'ns'}}");
     create(w, KUEUE "/namespaces/ns/localqueues",
            "{'metadata':{'name':'q'},'spec':{'clusterQueue':'cq'}}");
+}
+
+static inline void begin_empty(struct world *w, const char *config) {
+    begin_parts(
+        w, config,
+        (struct sl_manager_parts){.core = true, .scheduler = true, .tas = true, .fluxqueue = true});
 }
 
 static inline void begin_exact(struct world *w) {

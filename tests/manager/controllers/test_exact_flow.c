@@ -462,6 +462,30 @@ static void test_preemptor_first(void **state) {
     end_exact(&w);
 }
 
+/* What pods that are leaving will leave counts once, also for one that came after another had left.
+ */
+static void test_leaving_once(void **state) {
+    struct world w;
+    (void)state;
+    begin_exact(&w);
+    gpu_node(&w, "n1", 4, "", "");
+    workload_of(&w, "low", 1, ONE("2"));
+    run(&w, SETTLE);
+    for (int i = 0; i < 2; i++) { /* the second has the number of the first */
+        other_pod(&w, i ? "p1" : "p0", "n1", "2");
+        run(&w, SETTLE);
+        delete_pod(&w, i ? "p1" : "p0", 600);
+        run(&w, SETTLE);
+        if (i == 0)
+            delete_pod(&w, "p0", 0);
+        run(&w, SETTLE);
+    }
+    workload_of(&w, "high", 5, ONE("4"));
+    run(&w, SETTLE);
+    assert_true(is(&w, "low", "Evicted"));
+    end_exact(&w);
+}
+
 /* ---- nodes ---- */
 
 /* A node that fails is replaced for the pods that were there; the others keep theirs. */
@@ -618,6 +642,7 @@ int main(void) {
         cmocka_unit_test(test_quota_and_nodes),
         cmocka_unit_test(test_beside_fluxjobs),
         cmocka_unit_test(test_preemptor_first),
+        cmocka_unit_test(test_leaving_once),
         cmocka_unit_test(test_failed_node),
         cmocka_unit_test(test_overfull),
         cmocka_unit_test(test_nodes_come_and_go),

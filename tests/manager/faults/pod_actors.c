@@ -103,7 +103,9 @@ static sl_time kubelet_waits(struct world *w, yyjson_val *pod) {
     const struct pods *p = pods_of(w);
     const char *node = sl_json_str(pod, "spec.nodeName");
     sl_time wait = p->frozen > p->node_dead ? p->frozen : p->node_dead,
-            dead = p->places ? places_dead_until(w, *node ? node : places_node_for(w, pod)) : 0;
+            dead = p->places ? places_dead_until(w, *node ? node : places_node_for(w, pod)) : 0,
+            shut = p->exact && !*node ? exact_shut_until(w, places_node_for(w, pod)) : 0;
+    dead = shut > dead ? shut : dead;
     return dead > wait ? dead : wait;
 }
 

@@ -10,7 +10,6 @@
 #include "pods.h"
 
 #define NODE_CPUS 4
-#define RACK_NODES 2u
 #define LEVEL_HOST "kubernetes.io/hostname"
 #define REQUESTS "/apis/autoscaling.x-k8s.io/v1/namespaces/default/provisioningrequests"
 #define CHECK_CAPACITY "check-capacity.autoscaling.x-k8s.io"
@@ -19,32 +18,44 @@
 
 /* ---- nodes ---- */
 
-static void set_node_ready(struct world *w, uint32_t node, bool ready) {
+void places_ready(struct world *w, uint32_t node, bool ready) {
     char path[64];
     (void)snprintf(path, sizeof path, "/api/v1/nodes/n%u/status", node);
     (void)world_send(w, SL_PATCH, path,
                      "{\"status\":{\"allocatable\":{\"cpu\":\"%d\",\"memory\":\"64Gi\",\"pods\":"
                      "\"20\"},\"conditions\":[{\"type\":\"Ready\",\"status\":\"%s\","
                      "\"lastTransitionTime\":\"2026-01-01T00:00:00Z\"}]}}",
-                     NODE_CPUS, ready ? "True" : "False");
+                     pods_of(w)->cpus[node], ready ? "True" : "False");
 }
 
-void places_begin(struct world *w) {
+static void nodes_alike(struct world *w) {
     struct pods *p = pods_of(w);
     uint32_t need = (uint32_t)(w->all.n[0][CPU] + NODE_CPUS - 1) / NODE_CPUS;
-    if (!p->places)
-        return;
     p->n_nodes = need + 1 + world_below(w, 2);
     p->n_nodes = p->n_nodes < RACK_NODES ? RACK_NODES : p->n_nodes;
     if (p->n_nodes > MAX_NODES)
         p->n_nodes = MAX_NODES;
+    for (uint32_t i = 0; i < p->n_nodes; i++)
+        p->cpus[i] = NODE_CPUS;
+}
+
+void places_begin(struct world *w) {
+    struct pods *p = pods_of(w);
+    if (!p->places)
+        return;
+    if (p->exact)
+        exact_nodes(w);
+    else
+        nodes_alike(w);
     for (uint32_t i = 0; i < p->n_nodes; i++) {
         (void)world_send(w, SL_POST, "/api/v1/nodes",
                          "{\"metadata\":{\"name\":\"n%u\",\"labels\":{\"pool\":\"tas\",\"rack\":"
                          "\"r%u\",\"" LEVEL_HOST "\":\"n%u\"}},\"spec\":{}}",
                          i, i / RACK_NODES, i);
-        set_node_ready(w, i, true);
+        places_ready(w, i, true);
     }
+    if (p->exact)
+        return;
     (void)world_send(w, SL_POST, KUEUE "/topologies",
                      "{\"metadata\":{\"name\":\"default\"},\"spec\":{\"levels\":[{\"nodeLabel\":"
                      "\"rack\"},{\"nodeLabel\":\"" LEVEL_HOST "\"}]}}");
@@ -59,7 +70,7 @@ static void revive(void *ctx, uint64_t node) {
         return;
     p->dead_until[node] = 0;
     world_tell(w, "node n%u is there again", (unsigned)node);
-    set_node_ready(w, (uint32_t)node, true);
+    places_ready(w, (uint32_t)node, true);
 }
 
 void places_meddle(struct world *w) {
@@ -67,7 +78,7 @@ void places_meddle(struct world *w) {
     uint32_t node = world_below(w, p->n_nodes);
     world_tell(w, "node n%u goes silent", node);
     p->dead_until[node] = world_soon(w, 60000);
-    set_node_ready(w, node, false);
+    places_ready(w, node, false);
     fakeapi_at(w->api, p->dead_until[node], revive, w, node);
 }
 
@@ -79,14 +90,14 @@ void places_calm(struct world *w) {
     }
 }
 
-static const char *host_of(yyjson_val *pod) {
+const char *places_host_of(yyjson_val *pod) {
     const char *s =
         yyjson_get_str(yyjson_obj_get(sl_json_at(pod, "spec.nodeSelector"), LEVEL_HOST));
     return s ? s : "";
 }
 
 const char *places_node_for(struct world *w, yyjson_val *pod) {
-    const char *host = host_of(pod);
+    const char *host = places_host_of(pod);
     if (!pods_of(w)->places)
         return "n";
     return *host ? host : BESIDE;
@@ -100,10 +111,14 @@ sl_time places_dead_until(struct world *w, const char *node) {
 /* ---- requests of users ---- */
 
 void places_draw(struct world *w, struct unit *u) {
-    if (!pods_of(w)->places)
+    const struct pods *p = pods_of(w);
+    if (p->exact && u->n_roles == 1 && world_odds(w, 3) &&
+        (int)(u->need[0] * pod_cpus(0)) <= p->cpus[0] + p->cpus[1])
+        u->place = PLACE_WITHIN;
+    if (!p->places || p->exact)
         return;
     /* Where a queue has other flavors as well, only workloads that request a place get one. */
-    u->place = 1 + world_below(w, PLACES - 1);
+    u->place = 1 + world_below(w, PLACES_IN_TOPOLOGIES - 1);
     for (uint32_t r = 0; r < u->n_roles; r++)
         if (u->need[r] * pod_cpus(r) > RACK_NODES * NODE_CPUS && u->place == PLACE_RACK)
             u->place = PLACE_PREFERRED; /* what can never fit is no history */
@@ -111,12 +126,13 @@ void places_draw(struct world *w, struct unit *u) {
 
 void places_put(const struct unit *u, struct sl_buf *marks) {
     static const char *const words[PLACES] = {
-        [PLACE_RACK] = "podset-required-topology\":\"rack\"",
-        [PLACE_PREFERRED] = "podset-preferred-topology\":\"rack\"",
-        [PLACE_ANYWHERE] = "podset-unconstrained-topology\":\"true\"",
+        [PLACE_RACK] = Q "podset-required-topology\":\"rack\"",
+        [PLACE_PREFERRED] = Q "podset-preferred-topology\":\"rack\"",
+        [PLACE_ANYWHERE] = Q "podset-unconstrained-topology\":\"true\"",
+        [PLACE_WITHIN] = "fluxqueue/within\":\"rack\"",
     };
     if (words[u->place])
-        sl_buf_printf(marks, "%s\"" Q "%s", marks->len ? "," : "", words[u->place]);
+        sl_buf_printf(marks, "%s\"%s", marks->len ? "," : "", words[u->place]);
 }
 
 /* ---- places that were given out ---- */
@@ -126,41 +142,53 @@ struct tally {
     const char *node;    /* only this one; NULL: all of them, */
     int cpus[MAX_NODES]; /* by its number */
     int64_t pods;        /* places on the node */
-    bool late;
+    bool staying;        /* not of those that are evicted */
 };
 
-/* One slice: its last level is the host. */
-static void count_slice(struct tally *t, yyjson_val *slice, int cpus) {
-    yyjson_val *levels = yyjson_obj_get(slice, "valuesPerLevel"),
-               *level = yyjson_arr_get_last(levels);
-    yyjson_val *roots = sl_json_at(level, "individual.roots"),
-               *each = sl_json_at(slice, "podCounts.individual");
-    int64_t n = sl_json_int(slice, "domainCount", 0),
-            same = sl_json_int(slice, "podCounts.universal", 0);
-    for (int64_t i = 0; i < n; i++) {
-        char name[64];
-        uint32_t node;
-        const char *root = yyjson_get_str(yyjson_arr_get(roots, (size_t)i));
-        (void)snprintf(name, sizeof name, "%s%s%s", sl_json_str(level, "individual.prefix"),
-                       root ? root : sl_json_str(level, "universal"),
-                       sl_json_str(level, "individual.suffix"));
-        int64_t pods = each ? yyjson_get_sint(yyjson_arr_get(each, (size_t)i)) : same;
-        if (fakeapi_number(name, "n", &node, NULL) && node < MAX_NODES)
-            t->cpus[node] += (int)pods * cpus;
-        else
-            world_fail(t->w, "a place on %s, which is no node", name);
-        t->pods += t->node && strcmp(t->node, name) == 0 ? pods : 0;
+/* The domain of a slice: its last level is the host. */
+static uint32_t node_of(struct world *w, yyjson_val *slice, size_t domain) {
+    yyjson_val *level = yyjson_arr_get_last(yyjson_obj_get(slice, "valuesPerLevel"));
+    const char *root =
+        yyjson_get_str(yyjson_arr_get(sl_json_at(level, "individual.roots"), domain));
+    char name[64];
+    uint32_t node = MAX_NODES;
+    (void)snprintf(name, sizeof name, "%s%s%s", sl_json_str(level, "individual.prefix"),
+                   root ? root : sl_json_str(level, "universal"),
+                   sl_json_str(level, "individual.suffix"));
+    if (!fakeapi_number(name, "n", &node, NULL) || node >= MAX_NODES)
+        world_fail(w, "a place on %s, which is no node", name);
+    return node;
+}
+
+int64_t places_read(struct world *w, yyjson_val *podset, int64_t pods[MAX_NODES]) {
+    int64_t sum = 0;
+    size_t i, n;
+    yyjson_val *slice;
+    memset(pods, 0, MAX_NODES * sizeof *pods);
+    yyjson_arr_foreach (sl_json_at(podset, "topologyAssignment.slices"), i, n, slice) {
+        yyjson_val *each = sl_json_at(slice, "podCounts.individual");
+        size_t domains = (size_t)sl_json_int(slice, "domainCount", 0);
+        for (size_t k = 0; k < domains; k++) {
+            uint32_t node = node_of(w, slice, k);
+            int64_t here = each ? yyjson_get_sint(yyjson_arr_get(each, k))
+                                : sl_json_int(slice, "podCounts.universal", 0);
+            sum += here;
+            pods[node < MAX_NODES ? node : 0] += here;
+        }
     }
+    return sum;
 }
 
 static void count_podset(struct tally *t, yyjson_val *a) {
-    int64_t count = sl_json_int(a, "count", 1);
+    int64_t count = sl_json_int(a, "count", 1), pods[MAX_NODES];
     const char *text = sl_json_str(sl_json_at(a, "resourceUsage"), "cpu");
     int cpus = count > 0 ? (int)(strtol(text, NULL, 10) / count) : 0;
-    size_t i, n;
-    yyjson_val *slice;
-    yyjson_arr_foreach (sl_json_at(a, "topologyAssignment.slices"), i, n, slice)
-        count_slice(t, slice, cpus);
+    uint32_t node;
+    (void)places_read(t->w, a, pods);
+    for (uint32_t i = 0; i < MAX_NODES; i++)
+        t->cpus[i] += (int)pods[i] * cpus;
+    if (t->node && fakeapi_number(t->node, "n", &node, NULL) && node < MAX_NODES)
+        t->pods += pods[node];
 }
 
 static void count_workload(void *ctx, yyjson_val *wl) {
@@ -168,7 +196,7 @@ static void count_workload(void *ctx, yyjson_val *wl) {
     size_t i, n;
     yyjson_val *a;
     char key[160];
-    if (!world_holds(wl))
+    if (!world_holds(wl) || (t->staying && world_is(wl, "Evicted")))
         return;
     (void)snprintf(key, sizeof key, "default/%s", sl_json_str(wl, "metadata.name"));
     for (uint32_t h = 0; h < t->w->holdings.n; h++)
@@ -178,14 +206,20 @@ static void count_workload(void *ctx, yyjson_val *wl) {
         count_podset(t, a);
 }
 
-static void check_given(struct world *w) {
-    struct tally t = {.w = w};
+void places_given(struct world *w, bool staying, int cpus[MAX_NODES]) {
+    struct tally t = {.w = w, .staying = staying};
     (void)fakeapi_each(w->api, WORKLOADS, count_workload, &t);
+    memcpy(cpus, t.cpus, sizeof t.cpus);
+}
+
+static void check_given(struct world *w) {
+    struct pods *p = pods_of(w);
+    struct tally t = {.w = w};
+    places_given(w, false, t.cpus);
     for (uint32_t i = 0; i < MAX_NODES; i++) {
-        if (t.cpus[i] > NODE_CPUS)
-            world_fail(w, "%d cpus of n%u are given out, it has %d", t.cpus[i], i, NODE_CPUS);
-        if (t.cpus[i] == NODE_CPUS)
-            pods_of(w)->full_nodes++;
+        if (t.cpus[i] > p->cpus[i])
+            world_fail(w, "%d cpus of n%u are given out, it has %d", t.cpus[i], i, p->cpus[i]);
+        p->full_nodes += t.cpus[i] && t.cpus[i] == p->cpus[i];
     }
 }
 
@@ -204,13 +238,13 @@ static void check_nodes(struct world *w) {
                 load[node] += (int)pod_cpus(pod_role(pod));
         }
     for (uint32_t i = 0; i < MAX_NODES; i++)
-        if (load[i] > NODE_CPUS)
-            world_fail(w, "pods run on %d cpus of n%u, it has %d", load[i], i, NODE_CPUS);
+        if (load[i] > p->cpus[i])
+            world_fail(w, "pods run on %d cpus of n%u, it has %d", load[i], i, p->cpus[i]);
 }
 
 /* It was assigned to a node: is there a place for it, and not for too many? */
 static void check_way(struct world *w, const struct fakeapi_change *c, uint32_t unit) {
-    const char *host = host_of(c->now), *podset = sl_json_label(c->now, Q "podset");
+    const char *host = places_host_of(c->now), *podset = sl_json_label(c->now, Q "podset");
     yyjson_val *wl = pod_workload(w, c->now), *a;
     struct tally t = {.w = w, .node = host};
     size_t i, n;
@@ -227,7 +261,8 @@ static void check_way(struct world *w, const struct fakeapi_change *c, uint32_t 
     for (uint32_t k = 0; k < MAX_NAMES; k++) {
         yyjson_val *x = pod_get(w, unit, k);
         there += pod_live(x) && !pod_unplaced(x) && !pod_gated(x) &&
-                 strcmp(host_of(x), host) == 0 && strcmp(sl_json_label(x, Q "podset"), podset) == 0;
+                 strcmp(places_host_of(x), host) == 0 &&
+                 strcmp(sl_json_label(x, Q "podset"), podset) == 0;
     }
     if (placed && (!*host || !t.pods))
         world_fail(w, "%s goes to %s, where its workload has no place", c->key,
@@ -242,7 +277,7 @@ static void check_way(struct world *w, const struct fakeapi_change *c, uint32_t 
 
 void prov_begin(struct world *w) {
     struct pods *p = pods_of(w);
-    if (!p->places)
+    if (!p->places || p->exact)
         return;
     p->prov = 1 + world_below(w, 3); /* 3: not required */
     if (p->prov == 3)

@@ -36,7 +36,7 @@ void user_draw(struct world *w, struct unit *u) {
         u->flags |= UNIT_LAZY;
     for (uint32_t i = 0, cpus = 0; i < u->total; i++) { /* what can never fit is no history */
         cpus += pod_cpus(i % u->n_roles);
-        if (cpus > w->all.n[0][CPU]) /* it may be the only one in use */
+        if (cpus > w->largest)
             u->total = i;
         else
             u->need[i % u->n_roles]++;
@@ -384,6 +384,10 @@ void user_meddle(void *ctx, uint64_t n) {
     struct world *w = ctx;
     struct pods *p = pods_of(w);
     uint32_t unit = world_below(w, p->n_units);
+    if (p->exact && world_odds(w, 4)) {
+        exact_meddle(w);
+        return;
+    }
     if (p->places && world_odds(w, 3)) {
         places_meddle(w);
         return;

@@ -13,9 +13,16 @@
  * manager that starts from nothing but the API has the same state. Then, when people make good what
  * was lost and nothing fails any more, all pods come to their end. At last all are deleted, and
  * nothing is left of them.
+ *
+ * With --places there are nodes in a topology (pod_places.c), with --exact those of the resource
+ * graph (pod_exact.c).
  */
 #include "pods.h"
 
+#define CONFIG                                                                                     \
+    "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n"                             \
+    "integrations: {frameworks: [\"batch/job\", \"pod\"]}\n"                                       \
+    "waitForPodsReady: {timeout: 10h}\n"
 #define ENOUGH 100u /* histories to meet with everything */
 #define STORM (100 * SL_SEC)
 #define REST (60 * SL_SEC)
@@ -32,8 +39,10 @@ static struct {
     sl_time half;      /* the longest that a group was half */
     sl_span half_idle; /* while the leader knew all and did nothing */
     uint64_t placed, provided, full_nodes;
+    uint64_t whole, chosen, unknown, beside, started, limited;
 } seen;
 static bool places; /* nodes, a topology, requests for machines (pod_places.c) */
+static bool exact;  /* nodes of the graph (pod_exact.c) */
 static const char *const kinds[KINDS] = {
     "pods set free",      "stopped",           "failed",
     "workloads finished", "workloads evicted", "pods that were left alone"};
@@ -241,6 +250,7 @@ static void count(const struct fakeapi_change *c, bool pod) {
 static void changed(struct world *w, const struct fakeapi_change *c) {
     bool pod = strcmp(c->kind->plural, "pods") == 0;
     unsigned unit, n;
+    exact_noticed(w, c);
     if (pod) {
         world_tell(w, "pod %s: %s%s%s%s%s%s by %d", c->key,
                    c->now ? sl_json_str(c->now, "status.phase") : "gone",
@@ -428,6 +438,7 @@ static void storm(struct world *w) {
     prov_begin(w);
     world_queues(w);
     places_begin(w);
+    exact_begin(w);
     world_start_all(w);
     world_run_until(w, 5 * SL_SEC);
     world_disturb(w, true);
@@ -448,6 +459,7 @@ static void calm(struct world *w) {
     world_start_all(w);
     world_wake(w);
     places_calm(w);
+    exact_calm(w);
     p->frozen = STORM + 2 * REST; /* also while the state is being compared */
     world_run_until(w, STORM + REST);
     if (!w->failed)
@@ -470,6 +482,7 @@ static void clean_up(struct world *w) {
         p->units[i].abandoned = true;
         user_turn(w, i);
     }
+    exact_end(w);
     world_run_until(w, fakeapi_now(w->api) + REST);
     (void)fakeapi_each(w->api, PODS, report_left, w);
     (void)fakeapi_each(w->api, WORKLOADS, report_left, w);
@@ -480,7 +493,7 @@ static void clean_up(struct world *w) {
 }
 
 static void run(struct world *w) {
-    struct pods p = {.places = places};
+    struct pods p = {.places = places || exact, .exact = exact};
     w->own = &p;
     seen.histories++;
     storm(w);
@@ -492,6 +505,12 @@ static void run(struct world *w) {
     seen.placed += p.placed;
     seen.provided += p.provided;
     seen.full_nodes += p.full_nodes;
+    seen.whole += p.whole;
+    seen.chosen += p.chosen;
+    seen.unknown += p.unknown;
+    seen.beside += p.beside;
+    seen.started += p.started;
+    seen.limited += w->limited;
 }
 
 static bool print_seen(void) {
@@ -507,6 +526,18 @@ static bool print_seen(void) {
                      "for, nodes were full %llu times\n",
                      (unsigned long long)seen.placed, (unsigned long long)seen.provided,
                      (unsigned long long)seen.full_nodes);
+    if (exact)
+        (void)printf(
+            "%llu workloads had nodes for all of their pods, each of %llu nodes let them "
+            "in, %llu had just changed; %llu pods went to them, and %llu of the queue on "
+            "the graph, both were there %llu times; nodes were full %llu times, queues had "
+            "all that they may borrow %llu times\n",
+            (unsigned long long)seen.whole, (unsigned long long)seen.chosen,
+            (unsigned long long)seen.unknown, (unsigned long long)seen.placed,
+            (unsigned long long)seen.started, (unsigned long long)seen.beside,
+            (unsigned long long)seen.full_nodes, (unsigned long long)seen.limited);
+    all &= !exact || (seen.whole && seen.chosen && seen.placed && seen.started && seen.beside &&
+                      seen.full_nodes && seen.limited);
     all &= !places || (seen.placed && seen.provided && seen.full_nodes);
     return all || seen.histories < ENOUGH;
 }
@@ -514,9 +545,7 @@ static bool print_seen(void) {
 int main(int argc, char **argv) {
     static struct world_test test = {
         .name = "podfaults",
-        .config = "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n"
-                  "integrations: {frameworks: [\"batch/job\", \"pod\"]}\n"
-                  "waitForPodsReady: {timeout: 10h}\n",
+        .config = CONFIG,
         .parts = {.core = true, .scheduler = true, .tas = true, .framework[SL_FW_POD] = true},
         .webhooks = true,
         .run = run,
@@ -527,6 +556,14 @@ int main(int argc, char **argv) {
     if (argc > 1 && strcmp(argv[1], "--places") == 0) {
         places = test.parts.provisioning = true;
         test.name = "podfaults --places";
+        argv[1] = argv[0];
+        argc--;
+        argv++;
+    } else if (argc > 1 && strcmp(argv[1], "--exact") == 0) {
+        exact = test.parts.fluxqueue = test.limits = true;
+        test.name = "podfaults --exact";
+        test.config = CONFIG "fluxqueue: {exactNodes: true, levels: [{type: rack, nodeLabel: "
+                             "rack}]}\n";
         argv[1] = argv[0];
         argc--;
         argv++;

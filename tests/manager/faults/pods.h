@@ -19,6 +19,8 @@
 #define MAX_NAMES 24u /* of a unit's pods, one after the other and again */
 #define MAX_ROLES 3u
 #define MAX_NODES 8u
+#define MAX_FLUX 4u /* pods of the queue on the graph */
+#define RACK_NODES 2u
 
 enum unit_flag {
     UNIT_GROUP = 1 << 0,
@@ -31,7 +33,15 @@ enum unit_flag {
     UNIT_ALIEN = 1 << 7,   /* made while no webhook was there: not ours to touch */
 };
 
-enum place { PLACE_UNSAID, PLACE_RACK, PLACE_PREFERRED, PLACE_ANYWHERE, PLACES };
+enum place {
+    PLACE_UNSAID,
+    PLACE_RACK,
+    PLACE_PREFERRED,
+    PLACE_ANYWHERE,
+    PLACES_IN_TOPOLOGIES,
+    PLACE_WITHIN = PLACES_IN_TOPOLOGIES, /* a rack of the graph */
+    PLACES,
+};
 
 struct unit {
     uint32_t flags, queue, class, n_roles;
@@ -65,8 +75,15 @@ struct pods {
     /* With --places: nodes in a topology, and requests for them. */
     bool places;
     uint32_t n_nodes, prov;        /* prov: 0: not required */
+    int cpus[MAX_NODES];           /* of each */
     sl_time dead_until[MAX_NODES]; /* 0: it is there */
     uint64_t placed, provided, full_nodes;
+    /* With --exact: nodes of the graph instead of a topology. */
+    bool exact;
+    sl_time shut_until[MAX_NODES]; /* cordoned or tainted; 0: it is not */
+    sl_time changed[MAX_NODES];    /* when it was last let in, kept out, or went silent */
+    bool flux_late[MAX_FLUX];      /* its place was written by one that leads no longer */
+    uint64_t whole, chosen, unknown, beside, started;
 };
 
 static inline struct pods *pods_of(struct world *w) {
@@ -115,9 +132,27 @@ void places_noticed(struct world *w, const struct fakeapi_change *c);
 void places_meddle(struct world *w);
 void places_calm(struct world *w); /* all nodes are there */
 void places_draw(struct world *w, struct unit *u);
+void places_ready(struct world *w, uint32_t node, bool ready);
+/* Of a podset's assignment: how many pods go to each node. Returns how many they are. */
+int64_t places_read(struct world *w, yyjson_val *podset, int64_t pods[MAX_NODES]);
+/* How much of each node is given out, in cpus; staying: to those that are not evicted. */
+void places_given(struct world *w, bool staying, int cpus[MAX_NODES]);
+/* The node that its selector names; "": none. */
+const char *places_host_of(yyjson_val *pod);
 void places_put(const struct unit *u, struct sl_buf *marks); /* annotations */
 /* Where the scheduler puts it. */
 const char *places_node_for(struct world *w, yyjson_val *pod);
 sl_time places_dead_until(struct world *w, const char *node); /* 0: it is there */
+
+/* ---- exact nodes: pod_exact.c; it does nothing without --exact ---- */
+void exact_nodes(struct world *w); /* how many there are, and how large */
+void exact_begin(struct world *w);
+void exact_noticed(struct world *w, const struct fakeapi_change *c);
+/* A node is cordoned or tainted, or a pod of the queue on the graph is deleted. */
+void exact_meddle(struct world *w);
+void exact_calm(struct world *w);
+void exact_end(struct world *w); /* none of its pods is left */
+/* Pods that are not bound yet have to wait until then; 0: they need not. */
+sl_time exact_shut_until(struct world *w, const char *node);
 
 #endif

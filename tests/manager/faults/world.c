@@ -115,6 +115,12 @@ static struct amounts amounts_of(yyjson_val *o, bool all) {
     return sum;
 }
 
+sl_time world_knowing(const struct world *w, const struct fakeapi_change *c) {
+    sl_span slack = w->slow ? KNOWN_SLACK_SLOW : KNOWN_SLACK;
+    bool disturbed = fakeapi_now(w->api) < w->disturbed + slack;
+    return known_before(&w->replicas[c->client].known, c->sent - (disturbed ? slack : 0));
+}
+
 bool world_is_late(const struct world *w, const struct fakeapi_change *c) {
     return c->client != FAKEAPI_NOBODY && (c->client != w->leader || c->sent < w->leads_since);
 }
@@ -176,7 +182,22 @@ static void check_quota_of(struct world *w, uint32_t f, uint32_t r) {
                    (long long)sum, resources[r], flavors[f], (long long)late, (long long)most);
 }
 
+/* No queue has more than it may borrow. */
+static void check_limit(struct world *w, uint32_t q) {
+    int64_t sum = 0;
+    for (uint32_t i = 0; i < w->holdings.n; i++)
+        sum += w->holdings.v[i].queue == q && !w->holdings.v[i].late
+                   ? w->holdings.v[i].has.n[0][CPU]
+                   : 0;
+    w->limited += w->limit[q] && sum == w->limit[q];
+    if (w->limit[q] && sum > w->limit[q])
+        world_fail(w, "cq-%u has %lld cpu of f, %lld are the most", q, (long long)sum,
+                   (long long)w->limit[q]);
+}
+
 static void check_quota(struct world *w) {
+    for (uint32_t q = 0; q < w->n_queues; q++)
+        check_limit(w, q);
     for (uint32_t f = 0; f < FLAVORS; f++)
         for (uint32_t r = 0; r < RESOURCES; r++)
             check_quota_of(w, f, r);
@@ -238,15 +259,56 @@ static void on_change(void *ctx, const struct fakeapi_change *c) {
 
 /* ---- replicas ---- */
 
-static struct sl_manager *new_manager(struct world *w, struct fakeapi *api, uint32_t client,
-                                      uint64_t seed, bool standby) {
+/* A manager, and what it gets exact nodes from: one process. */
+struct process {
+    struct sl_manager *manager;
+    struct sl_fluxqueue *nodes;
+};
+
+static struct process new_process(struct world *w, struct fakeapi *api, uint32_t client,
+                                  uint64_t seed, bool standby) {
     struct sl_manager_spec spec = {.client = fakeapi_port(api, client),
                                    .settings = w->settings,
                                    .parts = w->test->parts,
                                    .instance = "test",
                                    .seed = seed,
                                    .standby = standby};
-    return sl_manager_new(&spec);
+    struct process p = {.manager = sl_manager_new(&spec)};
+    if (!spec.parts.fluxqueue)
+        return p;
+    p.nodes = sl_fluxqueue_new(&(struct sl_fluxqueue_spec){.client = spec.client,
+                                                           .settings = w->settings,
+                                                           .instance = "test",
+                                                           .seed = seed,
+                                                           .standby = standby,
+                                                           .eager = true});
+    sl_manager_nodes(p.manager, p.nodes);
+    return p;
+}
+
+static void free_process(struct process p) {
+    sl_manager_nodes(p.manager, NULL);
+    sl_fluxqueue_free(p.nodes);
+    sl_manager_free(p.manager);
+}
+
+static void tick(struct process p) {
+    if (p.nodes)
+        sl_fluxqueue_tick(p.nodes);
+    sl_manager_tick(p.manager);
+}
+
+static sl_time next_of(struct process p) {
+    sl_time at = sl_manager_next(p.manager);
+    return p.nodes ? sl_time_min(at, sl_fluxqueue_next(p.nodes)) : at;
+}
+
+static bool is_ready(struct process p) {
+    return sl_manager_ready(p.manager) && (!p.nodes || sl_fluxqueue_ready(p.nodes));
+}
+
+static struct process process_of(const struct replica *r) {
+    return (struct process){r->manager, r->nodes};
 }
 
 void world_start(struct world *w, uint32_t i) {
@@ -256,7 +318,9 @@ void world_start(struct world *w, uint32_t i) {
     struct sl_lease_spec l = {"kueue-system", "lease", name, 4 * SL_SEC, 3 * SL_SEC, SL_SEC};
     r->client = i;
     r->lease = sl_lease_new(fakeapi_port(w->api, i), &l, sl_prng_next(&w->prng));
-    r->manager = new_manager(w, w->api, i, sl_prng_next(&w->prng), true);
+    struct process p = new_process(w, w->api, i, sl_prng_next(&w->prng), true);
+    r->manager = p.manager;
+    r->nodes = p.nodes;
     memcpy(sl_manager_view(r->manager)->webhook, w->test->parts.framework,
            sizeof w->test->parts.framework);
     world_tell(w, "replica %u starts", i);
@@ -266,9 +330,9 @@ void world_kill(struct world *w, uint32_t i) {
     struct replica *r = &w->replicas[i];
     world_tell(w, "replica %u dies", i);
     fakeapi_kill(w->api, i); /* what is on its way still arrives */
-    sl_manager_free(r->manager);
+    free_process(process_of(r));
     sl_lease_free(r->lease);
-    *r = (struct replica){0};
+    *r = (struct replica){.known = r->known}; /* a write of it may be on its way */
 }
 
 void world_start_all(struct world *w) {
@@ -285,8 +349,11 @@ struct sl_manager *world_leader(struct world *w) {
 }
 
 bool world_idle(struct world *w) {
-    struct sl_manager *m = world_leader(w);
-    return m && sl_manager_idle(m);
+    for (uint32_t i = 0; i < SL_LEN(w->replicas); i++)
+        if (w->replicas[i].manager && sl_lease_held(w->replicas[i].lease))
+            return sl_manager_idle(w->replicas[i].manager) &&
+                   (!w->replicas[i].nodes || sl_fluxqueue_idle(w->replicas[i].nodes));
+    return false;
 }
 
 static sl_time cpu_now(void) {
@@ -325,25 +392,24 @@ static void compare_dumps(struct world *w, const char *whose, struct sl_manager 
  * disturbing anybody. It writes nothing, and decides nothing. */
 static void rebuild(struct world *w, uint32_t i, bool leads) {
     struct fakeapi *copy = fakeapi_copy(w->api);
-    struct sl_manager *fresh = new_manager(w, copy, i, w->seed, true);
+    struct process fresh = new_process(w, copy, i, w->seed, true);
     struct replica *r = &w->replicas[i];
     uint32_t streams = 0;
     for (uint32_t n = 0; n < MAX_REBUILD && !streams; n++) {
-        sl_manager_tick(fresh);
-        sl_time at = fakeapi_next(copy), own = sl_manager_next(fresh);
-        (void)fakeapi_step(copy, own < at ? own : at);
-        if (sl_manager_ready(fresh) && sl_manager_idle(fresh))
+        tick(fresh);
+        (void)fakeapi_step(copy, sl_time_min(fakeapi_next(copy), next_of(fresh)));
+        if (is_ready(fresh) && sl_manager_idle(fresh.manager))
             streams = fakeapi_streams(copy, i);
     }
     if (!streams)
         world_fail(w, "a manager that starts from the API comes to no rest");
     if (r->streams >= streams) {
-        compare_dumps(w, leads ? "the leader" : "the one that waits", r->manager, fresh);
+        compare_dumps(w, leads ? "the leader" : "the one that waits", r->manager, fresh.manager);
         w->rebuilt[leads ? 0 : 1]++;
     } else { /* one of them was never open */
         r->streams = streams;
     }
-    sl_manager_free(fresh);
+    free_process(fresh);
     fakeapi_free(copy);
 }
 
@@ -352,7 +418,11 @@ static bool knows_all(struct world *w, uint32_t i) {
     struct replica *r = &w->replicas[i];
     uint32_t n = r->manager ? fakeapi_streams(w->api, i) : 0;
     r->streams = n > r->streams ? n : r->streams;
-    return n && n == r->streams && sl_manager_ready(r->manager) && sl_manager_idle(r->manager);
+    bool known = n && n == r->streams && is_ready(process_of(r));
+    if (known)
+        known_note(&r->known, fakeapi_now(w->api));
+    return known && sl_manager_idle(r->manager) &&
+           (!r->nodes || !sl_lease_held(r->lease) || sl_fluxqueue_idle(r->nodes));
 }
 
 /* When the leader has nothing to do and knows all that there is, its usage is that of the API: not
@@ -386,9 +456,11 @@ static void turn(struct world *w) {
             continue;
         sl_lease_tick(r->lease);
         sl_manager_lead(r->manager, sl_lease_held(r->lease));
+        if (r->nodes)
+            sl_fluxqueue_lead(r->nodes, sl_lease_held(r->lease));
         r->led |= sl_lease_held(r->lease);
         sl_time began = cpu_now();
-        sl_manager_tick(r->manager);
+        tick(process_of(r));
         if (cpu_now() - began > TURN_CPU)
             world_fail(w, "replica %u: a turn took %lld ms", i,
                        (long long)((cpu_now() - began) / SL_MSEC));
@@ -407,9 +479,7 @@ static sl_time next_due(const struct world *w) {
         const struct replica *r = &w->replicas[i];
         if (!r->manager)
             continue;
-        sl_time a = sl_manager_next(r->manager), b = sl_lease_next(r->lease);
-        at = a < at ? a : at;
-        at = b < at ? b : at;
+        at = sl_time_min(at, sl_time_min(next_of(process_of(r)), sl_lease_next(r->lease)));
     }
     return at;
 }
@@ -434,6 +504,7 @@ void world_run_until(struct world *w, sl_time until) {
 
 void world_disturb(struct world *w, bool on) {
     struct fakeapi_faults faults;
+    w->disturbed = on ? SL_TIME_NEVER - KNOWN_SLACK_SLOW : fakeapi_now(w->api);
     if (!on) {
         world_tell(w, "the network is whole again");
         fakeapi_set_faults(w->api, NULL);
@@ -458,15 +529,14 @@ void world_compare(struct world *w) {
     struct sl_manager *leader = world_leader(w);
     if (!leader)
         return;
-    struct sl_manager *fresh = new_manager(w, w->api, OBSERVER, sl_prng_next(&w->prng), false);
-    for (uint32_t i = 0; i < 2000 && !(sl_manager_ready(fresh) && sl_manager_idle(fresh)); i++) {
-        sl_manager_tick(fresh);
-        sl_time at = next_due(w), own = sl_manager_next(fresh);
-        (void)fakeapi_step(w->api, own < at ? own : at);
+    struct process fresh = new_process(w, w->api, OBSERVER, sl_prng_next(&w->prng), false);
+    for (uint32_t i = 0; i < 2000 && !(is_ready(fresh) && sl_manager_idle(fresh.manager)); i++) {
+        tick(fresh);
+        (void)fakeapi_step(w->api, sl_time_min(next_due(w), next_of(fresh)));
         turn(w);
     }
-    compare_dumps(w, "the leader at rest", leader, fresh);
-    sl_manager_free(fresh);
+    compare_dumps(w, "the leader at rest", leader, fresh.manager);
+    free_process(fresh);
 }
 
 static void compare_usage_of(struct world *w, uint32_t q, uint32_t f, uint32_t r) {
@@ -493,7 +563,10 @@ void world_compare_usage(struct world *w) {
 /* ---- the cluster ---- */
 
 void world_queue(struct world *w, uint32_t i, bool update, const char *stop) {
-    char path[160];
+    char path[160], limit[64] = "";
+    if (w->limit[i])
+        (void)snprintf(limit, sizeof limit, ",\"borrowingLimit\":\"%lld\"",
+                       (long long)(w->limit[i] - w->nominal[i].n[0][CPU]));
     (void)snprintf(path, sizeof path, KUEUE "/clusterqueues");
     if (update)
         (void)snprintf(path, sizeof path, KUEUE "/clusterqueues/cq-%u", i);
@@ -505,11 +578,11 @@ void world_queue(struct world *w, uint32_t i, bool update, const char *stop) {
         "\"queueingStrategy\":\"%s\","
         "\"preemption\":{\"withinClusterQueue\":\"LowerPriority\",\"reclaimWithinCohort\":\"Any\"},"
         "\"resourceGroups\":[{\"coveredResources\":[\"cpu\",\"memory\"],\"flavors\":["
-        "{\"name\":\"f\",\"resources\":[{\"name\":\"cpu\",\"nominalQuota\":\"%lld\"},"
+        "{\"name\":\"f\",\"resources\":[{\"name\":\"cpu\",\"nominalQuota\":\"%lld\"%s},"
         "{\"name\":\"memory\",\"nominalQuota\":\"%lldGi\"}]},"
         "{\"name\":\"g\",\"resources\":[{\"name\":\"cpu\",\"nominalQuota\":\"%lld\"},"
         "{\"name\":\"memory\",\"nominalQuota\":\"%lldGi\"}]}]}]%s}}",
-        i, stop, i % 2 ? "StrictFIFO" : "BestEffortFIFO", (long long)w->nominal[i].n[0][CPU],
+        i, stop, i % 2 ? "StrictFIFO" : "BestEffortFIFO", (long long)w->nominal[i].n[0][CPU], limit,
         (long long)w->nominal[i].n[0][MEMORY], (long long)w->nominal[i].n[1][CPU],
         (long long)w->nominal[i].n[1][MEMORY], w->more[i] ? w->more[i] : "");
 }
@@ -523,13 +596,25 @@ void world_queues(struct world *w) {
             for (uint32_t r = 0; r < RESOURCES; r++)
                 w->all.n[f][r] += w->nominal[i].n[f][r];
         w->most += cpu + more;
+        if (w->test->limits && world_odds(w, 2))
+            w->limit[i] = cpu + world_below(w, 4);
         world_queue(w, i, false, "None");
         (void)world_send(w, SL_POST, KUEUE "/namespaces/default/localqueues",
                          "{\"metadata\":{\"name\":\"lq-%u\"},\"spec\":{\"clusterQueue\":\"cq-%u\","
                          "\"stopPolicy\":\"None\"}}",
                          i, i);
     }
+    w->largest = w->all.n[0][CPU]; /* f may be the only flavor in use */
+    for (uint32_t i = 0; i < w->n_queues; i++)
+        if (w->limit[i] && w->limit[i] < w->largest)
+            w->largest = w->limit[i];
 }
+
+static const struct fakeapi_kind flux_job = {.group = "jobs.converged-computing.org",
+                                             .version = "v1alpha1",
+                                             .plural = "fluxjobs",
+                                             .kind = "FluxJob",
+                                             .flags = FAKEAPI_NAMESPACED | FAKEAPI_STATUS};
 
 static void begin(struct world *w) {
     struct sl_warnings warnings;
@@ -542,6 +627,8 @@ static void begin(struct world *w) {
         abort();
     sl_warnings_done(&warnings);
     w->api = fakeapi_new(w->seed);
+    if (w->test->parts.fluxqueue)
+        fakeapi_register(w->api, &flux_job);
     fakeapi_on_change(w->api, on_change, w);
     if (w->test->webhooks)
         fakeapi_on_write(w->api, world_review, w);

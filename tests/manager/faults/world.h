@@ -4,12 +4,13 @@
  * with their leases, queues in one cohort, and the invariants that every history checks after every
  * event. A test adds users and controllers of its own (struct world_test) and defines its end.
  *
- * After every event: no quota of any flavor and resource is exceeded, nobody's admission is
- * replaced, pods stay on their nodes, nobody is evicted without end, a turn's time and the memory
- * are bounded, and whenever the leader knows all that there is and has nothing to do, its usage is
- * what the API says. Once in --every so many changes (1: after each) a replica that knows all that
- * there is, the leader or the one beside it, is compared with a manager that starts from nothing
- * but a copy of the API. Over all histories every kind of fault has struck.
+ * After every event: no quota of any flavor and resource is exceeded, no queue has more than it may
+ * borrow, nobody's admission is replaced, pods stay on their nodes, nobody is evicted without end,
+ * a turn's time and the memory are bounded, and whenever the leader knows all that there is and has
+ * nothing to do, its usage is what the API says. Once in --every so many changes (1: after each) a
+ * replica that knows all that there is, the leader or the one beside it, is compared with a manager
+ * that starts from nothing but a copy of the API. Over all histories every kind of fault has
+ * struck.
  *
  * One thing nobody can prevent: a write that is carried out after the lease of its sender has gone
  * to another. While a reservation that came so late lasts, it is left out of the sum. How often
@@ -25,6 +26,7 @@
 
 #include <yyjson.h>
 
+#include "../known.h"
 #include "core/base/collection/vec.h"
 #include "core/base/mem.h"
 #include "core/base/prng.h"
@@ -33,6 +35,7 @@
 #include "lib/json/json.h"
 #include "lib/log/log.h"
 #include "manager/controllers/core/manager.h"
+#include "manager/fluxqueue/fluxqueue.h"
 
 #define KUEUE "/apis/kueue.x-k8s.io/v1beta2"
 #define MAX_QUEUES 4u
@@ -62,11 +65,13 @@ struct evicted {
 
 struct replica {
     struct sl_manager *manager;
+    struct sl_fluxqueue *nodes; /* beside it, if the test's parts have it; else NULL */
     struct sl_lease *lease;
     uint32_t client;
     uint32_t streams; /* the most that it had open */
     bool led;         /* since it started: it may remember what it wanted to write */
     uint64_t rebuilt; /* the version of the API at which its state was last compared */
+    struct known known;
 };
 
 struct world;
@@ -76,6 +81,7 @@ struct world_test {
     const char *config;
     struct sl_manager_parts parts;
     bool webhooks; /* what users and managers write is reviewed */
+    bool limits;   /* some queues may not borrow all that there is */
     void (*run)(struct world *w);
     /* The leader has observed everything and has nothing to do; NULL: no further check. */
     void (*settled)(struct world *w);
@@ -94,15 +100,19 @@ struct world {
     uint32_t n_queues;
     struct amounts nominal[MAX_QUEUES], all; /* all: quota of the whole cohort */
     int64_t most;                            /* its cpu in all flavors */
+    int64_t limit[MAX_QUEUES];    /* cpu of f that a queue may have, borrowed too; 0: any */
+    int64_t largest;              /* cpu that a workload may request: any queue can have it */
     const char *more[MAX_QUEUES]; /* further members of a queue's spec, with a comma in front */
     SL_VEC(struct holding) holdings;
     uint32_t leader; /* the client that has the lease according to the API */
     sl_time leads_since;
+    sl_time disturbed;       /* there were faults until then */
     uint64_t turns, settled; /* settled: the leader knew all, and its usage was compared */
     uint64_t every, known;   /* once in so many times that a replica knew all that was new, */
     uint64_t rebuilt[2];     /* its state was compared with one made of the API: leaders, others */
     uint32_t evictions;      /* the most of one workload */
     SL_VEC(struct evicted) evicted;
+    uint64_t limited;       /* times that a queue had all that it may have */
     uint64_t late, excused; /* late writes; those among them by which something went wrong */
     bool verbose, failed, slow;
     bool reviewed; /* what is being written by hand goes through the webhooks */
@@ -133,6 +143,8 @@ static inline bool world_is(yyjson_val *o, const char *type) {
     return o && strcmp(world_condition(o, type), "True") == 0;
 }
 bool world_holds(yyjson_val *workload); /* a reservation */
+/* All that happened before this was known when it was decided. */
+sl_time world_knowing(const struct world *w, const struct fakeapi_change *c);
 /* Was it sent by another than the present leader, or before that one had the lease? */
 bool world_is_late(const struct world *w, const struct fakeapi_change *c);
 

@@ -9,6 +9,15 @@
  * nothing ends any more, and the state is compared with what the objects say (fluxrest.c) and with
  * one that starts from nothing but the API. Then pods run as long as was said, and no start is
  * later than promised. At last everything is deleted, and nothing is left.
+ *
+ * Faults that were planted in the controller, and the first history that found each:
+ *
+ *     pods of others take nothing of a node, and pods are bound without room   1  node capacity
+ *     cordons are not read                                                     1  lets it in
+ *     Jobs start before their places are written                               1  gang whole
+ *     what is given back stays held on the graph                               1  usage
+ *     the second pod of a job is never bound                                   1  bound in time
+ *     a later start is shown without an event                                  2  promise, or told
  */
 #include "fluxworld.h"
 

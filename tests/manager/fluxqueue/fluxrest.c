@@ -15,6 +15,7 @@
 #include "manager/fluxqueue/fq_int.h"
 
 #define MAX_ITEMS 512u
+#define MAX_ASKS 8u
 
 struct item { /* a FluxJob */
     char path[200], state[24], reason[32], name[96], uid[64];
@@ -25,6 +26,7 @@ struct item { /* a FluxJob */
     bool alone; /* a pod without a FluxJob */
     bool whole; /* and nobody else on its nodes */
     uint32_t bound[MAX_NODES], waiting;
+    struct amounts asks[MAX_ASKS]; /* of those that wait: they may be of another template */
 };
 
 struct rest {
@@ -59,6 +61,10 @@ static yyjson_val *node_at(struct world *w, uint32_t n) {
     char path[64];
     (void)snprintf(path, sizeof path, NODES "/n%u", n);
     return fakeapi_get(w->api, path);
+}
+
+static uint32_t leading(struct world *w) {
+    return world_leader(w) == w->replicas[0].q ? 0 : 1;
 }
 
 static void use(struct rest *r, uint32_t n, const struct amounts *a, int64_t times) {
@@ -111,6 +117,7 @@ static void read_flux(struct rest *r, const char *path) {
 /* A pod without a FluxJob that waits. What the condition says of others than the queue does not
  * stand in it. */
 static void read_plain(struct rest *r, const char *path, yyjson_val *pod) {
+    struct world *w = r->w;
     yyjson_val *c = sl_json_find(sl_json_at(pod, "status.conditions"), "type", "PodScheduled");
     if (!view_plain(pod) || sl_json_at(pod, "metadata.deletionTimestamp") || r->n == MAX_ITEMS)
         return;
@@ -121,7 +128,13 @@ static void read_plain(struct rest *r, const char *path, yyjson_val *pod) {
     x->need = view_requests(sl_json_at(pod, "spec"));
     x->priority = sl_json_int(pod, "spec.priority", 0);
     x->submitted = sl_json_time(pod, "metadata.creationTimestamp") / SL_SEC;
-    bool queued = strncmp(sl_json_str(c, "message"), "Waits in the queue", 18) == 0;
+    const char *told = sl_json_str(c, "message");
+    /* By the leader's clock it may not have been created yet. */
+    bool young = x->submitted * SL_SEC + 5 * SL_SEC > fakeapi_port(w->api, leading(w))->wall,
+         queued = strncmp(told, "Waits in the queue", 18) == 0 || (!*told && young);
+    r->reserved |= queued; /* perhaps: nobody is told */
+    if (!*told && !young && !view_other_gates(pod))
+        world_fail(w, "%s waits, and is not told why", x->name);
     (void)snprintf(x->state, sizeof x->state, "%s", queued ? "Waiting" : "Rejected");
 }
 
@@ -148,8 +161,9 @@ static void read_pod(struct rest *r, const char *path) {
         return;
     if (n < MAX_NODES)
         x->bound[n]++;
-    else if (!*sl_json_str(pod, "spec.nodeName") && !view_other_gates(pod))
-        x->waiting += !sl_json_at(pod, "metadata.deletionTimestamp");
+    else if (!*sl_json_str(pod, "spec.nodeName") && !view_other_gates(pod) &&
+             !sl_json_at(pod, "metadata.deletionTimestamp"))
+        x->asks[x->waiting++ % MAX_ASKS] = need;
 }
 
 /* ---- checks of one ---- */
@@ -197,12 +211,29 @@ static int64_t room_for(struct rest *r, const struct item *x, bool empty) {
     return sum;
 }
 
-/* Has it a place that no pod has, on a node that has room? */
+static bool one_fits(const struct item *x, const struct amounts *free) {
+    for (uint32_t i = 0; i < x->waiting && i < MAX_ASKS; i++)
+        if (view_fits(&x->asks[i], free))
+            return true;
+    return false;
+}
+
+static bool room_for_one(struct rest *r, const struct item *x) {
+    struct world *w = r->w;
+    for (uint32_t n = 0; n < MAX_NODES; n++) {
+        yyjson_val *o = object_of(w, x), *node = node_at(w, n);
+        if (o && node && view_admits(node, view_pod_spec(o)) && one_fits(x, &r->free[n]))
+            return true;
+    }
+    return false;
+}
+
+/* Has it a place that no pod has, on a node that has room for one that waits? */
 static bool has_free_place(struct rest *r, const struct item *x) {
     const struct flux *f = view_flux(r->w, x->name);
     for (uint32_t n = 0; f && n < MAX_NODES; n++)
         if (f->listed[n] > x->bound[n] && sl_json_condition(node_at(r->w, n), "Ready") &&
-            view_fits(&x->need, &r->empty[n]))
+            one_fits(x, &r->empty[n]))
             return true;
     return false;
 }
@@ -219,8 +250,7 @@ static void check_running(struct rest *r, const struct item *x) {
              strcmp(x->reason, "Growing") != 0)
         world_fail(w, "%s has %lld places for %lld pods, and does not grow (%s)", x->name,
                    (long long)places, (long long)x->wanted, x->reason);
-    else if (strcmp(x->reason, "Growing") == 0 && x->plain && !r->reserved && x->waiting &&
-             room_for(r, x, false) > 0)
+    else if (strcmp(x->reason, "Growing") == 0 && x->plain && !r->reserved && room_for_one(r, x))
         world_fail(w, "%s does not grow, and there is room", x->name);
 }
 
@@ -230,7 +260,6 @@ static bool waits(const struct item *x) {
 
 static void check_item(struct rest *r, const struct item *x) {
     struct world *w = r->w;
-    uint32_t leads = world_leader(w) == w->replicas[0].q ? 0 : 1;
     bool pending = strcmp(x->state, "Pending") == 0;
     if (x->alone) {
         if (strcmp(x->state, "Rejected") == 0 && room_for(r, x, false) > 0)
@@ -246,7 +275,7 @@ static void check_item(struct rest *r, const struct item *x) {
     else if (!*x->state)
         world_fail(w, "%s has no state", x->name);
     if (strcmp(x->reason, "BeginTime") == 0 && x->begin &&
-        x->begin + SL_SEC < fakeapi_port(w->api, leads)->wall)
+        x->begin + SL_SEC < fakeapi_port(w->api, leading(w))->wall)
         world_fail(w, "%s waits for a time that is over", x->name);
     if (strcmp(x->reason, "Unsatisfiable") == 0 && x->plain && room_for(r, x, true) >= x->wanted)
         world_fail(w, "%s is refused, and could run on empty nodes", x->name);

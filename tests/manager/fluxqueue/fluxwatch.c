@@ -11,26 +11,15 @@
  */
 #include "fluxworld.h"
 
-#define SLACK (60 * SL_SEC) /* under faults a decision may wait for so long to be written */
-
 /* ---- what was known ---- */
 
 static bool is_late(const struct world *w, const struct fakeapi_change *c) {
     return c->client < REPLICAS && (c->client != w->leader || c->sent < w->leads_since);
 }
 
-/* The last time before 'at' when the replica knew everything; 0: not remembered. */
-static sl_time known_before(const struct world *w, uint32_t client, sl_time at) {
-    const struct replica *r = &w->replicas[client];
-    for (uint32_t i = r->n_known; i > 0 && i + KNOWN > r->n_known; i--)
-        if (r->known[(i - 1) % KNOWN] <= at)
-            return r->known[(i - 1) % KNOWN];
-    return 0;
-}
-
 static sl_time decided_knowing(const struct world *w, const struct fakeapi_change *c) {
-    bool slow = fakeapi_now(w->api) < w->disturbed + SLACK;
-    return known_before(w, c->client, c->sent - (slow ? SLACK : 0));
+    bool slow = fakeapi_now(w->api) < w->disturbed + KNOWN_SLACK;
+    return known_before(&w->replicas[c->client].known, c->sent - (slow ? KNOWN_SLACK : 0));
 }
 
 /* ---- nodes ---- */
@@ -289,11 +278,11 @@ static void check_promise(struct world *w, const struct fakeapi_change *c, struc
     note_delay(w, c, f, is);
     if (w->punctual && c->client < REPLICAS && overruns(w, fakeapi_port(w->api, c->client)->wall))
         w->broken = fakeapi_now(w->api);
-    if (f->estimate && is > f->estimate && f->promised > w->broken && w->punctual && first)
+    bool holds = w->punctual && f->promised > w->broken && f->promised > f->passed;
+    if (f->estimate && is > f->estimate && holds && first)
         world_fail(w, "%s was to start %lld s earlier", f->name,
                    (long long)((is - f->estimate) / SL_SEC));
-    if (strcmp(sl_json_str(c->now, "status.state"), "Running") == 0 && f->estimate &&
-        f->promised > w->broken && w->punctual) {
+    if (strcmp(sl_json_str(c->now, "status.state"), "Running") == 0 && f->estimate && holds) {
         if (sl_json_time(c->now, "status.startedAt") > f->estimate)
             world_fail(
                 w, "%s started %lld s later than promised", f->name,
@@ -323,6 +312,17 @@ static void read_places(struct world *w, const struct fakeapi_change *c, struct 
         f->late = is_late(w, c);
 }
 
+/* Whoever has less priority waits behind it, whatever was promised; that is told all the same. */
+static void read_priority(struct world *w, yyjson_val *o, struct flux *f) {
+    int64_t priority = sl_json_int(o, "spec.priority", 0);
+    bool raised = !f->seen || priority > f->priority;
+    f->seen = true;
+    f->priority = priority;
+    for (uint32_t i = 0; raised && i < w->fluxes.n; i++)
+        if (w->fluxes.v[i].priority < priority)
+            w->fluxes.v[i].passed = fakeapi_now(w->api);
+}
+
 static struct flux *new_flux(struct world *w, yyjson_val *o) {
     struct flux *f = sl_vec_push(&w->fluxes);
     *f = (struct flux){0};
@@ -344,6 +344,7 @@ static void flux_changed(struct world *w, const struct fakeapi_change *c) {
         world_tell(w, "FluxJob %s is gone", f->name);
         return;
     }
+    read_priority(w, o, f);
     check_jobid(w, c, f);
     check_promise(w, c, f);
     read_places(w, c, f);

@@ -102,15 +102,12 @@ static uint32_t count_watched(const struct sl_fluxqueue *q) {
 /* It has every stream open, and nothing is on its way. */
 static void note_known(struct world *w, uint32_t i) {
     struct replica *r = &w->replicas[i];
-    sl_time now = fakeapi_now(w->api);
     if (!sl_inf_watches(r->q->inf, FQ_NODE) || fakeapi_streams(w->api, i) < count_watched(r->q) ||
         !sl_fluxqueue_ready(r->q))
         return;
     if (world_leader(w) == r->q)
         usage_check(w, r->q);
-    r->known_last = now;
-    if (!r->n_known || now >= r->known[(r->n_known - 1) % KNOWN] + 100 * SL_MSEC)
-        r->known[r->n_known++ % KNOWN] = now;
+    known_note(&r->known, fakeapi_now(w->api));
 }
 
 static void turn(struct world *w) {
@@ -140,6 +137,9 @@ static sl_time next_due(const struct world *w) {
 
 static void fail_busy(struct world *w, const struct sl_fluxqueue *q) {
     world_fail(w, "nothing moves and nothing rests");
+    world_tell(w, "now %lld: next of the API %lld, of the cluster %lld",
+               (long long)fakeapi_now(w->api), (long long)fakeapi_next(w->api),
+               (long long)sl_cluster_next(w->cluster));
     if (q)
         world_tell(
             w,
@@ -162,7 +162,8 @@ void world_run(struct world *w, sl_span span) {
             idle = 0;
         }
         if (idle > MAX_IDLE)
-            fail_busy(w, world_leader(w));
+            for (uint32_t i = 0; i < REPLICAS; i++)
+                fail_busy(w, w->replicas[i].q);
         (void)fakeapi_step(w->api, at > fakeapi_now(w->api) ? at : fakeapi_now(w->api));
         turn(w);
     }

@@ -20,6 +20,7 @@
 
 #include <yyjson.h>
 
+#include "../known.h"
 #include "cluster/controllers/core/cluster.h"
 #include "core/base/collection/vec.h"
 #include "core/base/mem.h"
@@ -36,7 +37,6 @@
 #define OBSERVER 7u
 #define MAX_NODES 8u
 #define CLOCK_STEP 9u /* of the faults */
-#define KNOWN 256u    /* times that are remembered of a replica */
 #define WIDE 1000u    /* histories with smaller numbers stay as they were found */
 
 #define NODES "/api/v1/nodes"
@@ -53,9 +53,7 @@ struct amounts {
 struct replica {
     struct sl_fluxqueue *q;
     struct sl_lease *lease;
-    sl_time known[KNOWN]; /* times when it knew everything, 100 ms apart; a ring */
-    uint32_t n_known;
-    sl_time known_last; /* the newest of them, exactly */
+    struct known known;
 };
 
 /* What happened to a node, as far as it excuses a decision. */
@@ -69,11 +67,13 @@ struct machine {
 struct flux {
     char name[96], uid[64];
     int64_t jobid;
-    bool gone, late; /* late: its places were written by one who does not lead */
+    bool seen, gone, late; /* late: its places were written by one who does not lead */
     uint32_t listed[MAX_NODES];
     sl_time estimate, promised; /* estimate: 0: none; when that was shown */
     sl_time delayed, told;      /* its promised start was; when an event said so */
-    sl_time waits_since;        /* it has places, and its pods wait; 0: not so */
+    int64_t priority;
+    sl_time passed;      /* when one that came later got ahead of it by its priority */
+    sl_time waits_since; /* it has places, and its pods wait; 0: not so */
 };
 
 /* A pod that is, or was, on a node. */

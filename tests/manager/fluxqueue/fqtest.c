@@ -14,6 +14,7 @@ void start(struct world *w, uint32_t replica, bool standby) {
     w->q[replica] =
         sl_fluxqueue_new(&(struct sl_fluxqueue_spec){.client = fakeapi_port(w->api, replica),
                                                      .settings = w->settings,
+                                                     .ledger = w->ledger,
                                                      .instance = "test",
                                                      .seed = 1,
                                                      .standby = standby});
@@ -24,6 +25,8 @@ void stop(struct world *w, uint32_t replica) {
     sl_fluxqueue_free(w->q[replica]);
     w->q[replica] = NULL;
 }
+
+uint64_t fq_seed = 1;
 
 int setup(void **state) {
     static const struct fakeapi_kind kind = {.group = "jobs.converged-computing.org",
@@ -40,7 +43,7 @@ int setup(void **state) {
     struct world *w = sl_alloc0(1, sizeof *w);
     assert_true(sl_settings_parse("config", text, sizeof text - 1, NULL, NULL, &w->settings, NULL,
                                   &err) >= 0);
-    w->api = fakeapi_new(1);
+    w->api = fakeapi_new(fq_seed);
     fakeapi_register(w->api, &kind);
     fakeapi_on_change(w->api, on_change, w);
     start(w, 0, false);

@@ -16,7 +16,7 @@
 #include "lib/json/json.h"
 #include "lib/json/writer.h"
 #include "manager/fluxqueue/fluxqueue.h"
-#include "manager/fluxqueue/jobspec.h"
+#include "manager/fluxqueue/jobspec/jobspec.h"
 
 #define FQ_REPLICAS 2u
 #define PODS "/api/v1/namespaces/default/pods"
@@ -29,9 +29,11 @@ struct world {
     struct fakeapi *api;
     struct sl_settings *settings;
     struct sl_fluxqueue *q[FQ_REPLICAS];
+    struct sl_ledger *ledger; /* of those that are started from now on; NULL: none */
     uint32_t writes;
 };
 
+extern uint64_t fq_seed; /* of the API of the next world */
 int setup(void **state);
 int teardown(void **state);
 void start(struct world *w, uint32_t replica, bool standby);

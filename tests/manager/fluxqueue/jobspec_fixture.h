@@ -20,7 +20,7 @@
 
 #include "core/graph/match/match.h"
 #include "lib/graphio/jobspec_read.h"
-#include "manager/fluxqueue/jobspec.h"
+#include "manager/fluxqueue/jobspec/jobspec.h"
 
 static const struct fq_level fx_levels[] = {{"zone", "topology.kubernetes.io/zone"},
                                             {"rack", "example.com/rack"}};

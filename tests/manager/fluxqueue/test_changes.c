@@ -5,8 +5,10 @@
 #include <stdio.h>
 
 #include "lib/log/log.h"
+#include "manager/fluxqueue/fq_int.h"
 
 #define TEXT 2048
+#define CLAIMS "/api/v1/namespaces/default/persistentvolumeclaims"
 #define MARK "/api/v1/namespaces/kueue-system/configmaps/sluice-fluxqueue"
 
 /* As a set's controller: a pod of this index, of a template with so many cpus. */
@@ -134,6 +136,159 @@ static void test_two_templates(void **state) {
     assert_field(w, PODS "/set-0", "spec.nodeName", "n0");
 }
 
+/* Below the partition the place of a pod that is replaced keeps its size: what the new template
+ * does without is nobody else's. */
+static void test_partition(void **state) {
+    struct world *w = *state;
+    node(w, "n0", "4");
+    set(w, "set", 2, "2");
+    patch(w, SETS "/set",
+          SL_JSON_CONST({"spec" : {"updateStrategy" : {"rollingUpdate" : {"partition" : 1}}}}));
+    replica(w, "set", 0, "2");
+    replica(w, "set", 1, "2");
+    run(w, SL_SEC);
+    pod(w, "a", "1", "", "");
+    pod(w, "b", "1", "", "");
+    run(w, SL_SEC);
+    roll(w, SETS "/set", "1");
+    drop(w, PODS "/set-1");
+    run(w, SL_SEC);
+    replica(w, "set", 1, "1");
+    run(w, 5 * SL_SEC);
+    assert_field(w, PODS "/set-1", "spec.nodeName", "n0");
+    assert_field(w, PODS "/a", "spec.nodeName", "n0");
+    drop(w, PODS "/set-0");
+    run(w, 5 * SL_SEC);
+    assert_field(w, PODS "/b", "spec.nodeName", "");
+    replica(w, "set", 0, "2");
+    run(w, 5 * SL_SEC);
+    assert_field(w, PODS "/set-0", "spec.nodeName", "n0");
+    /* Without it, the next one is of the new template. */
+    patch(w, SETS "/set",
+          SL_JSON_CONST({"spec" : {"updateStrategy" : {"rollingUpdate" : {"partition" : 0}}}}));
+    drop(w, PODS "/set-0");
+    run(w, 5 * SL_SEC);
+    assert_field(w, PODS "/b", "spec.nodeName", "n0");
+}
+
+/* ---- pods that are gated ---- */
+
+#define SELECTS_N1 SL_JSON_CONST({"spec" : {"nodeSelector" : {"kubernetes.io/hostname" : "n1"}}})
+
+/* It is bound by the node selector that it has when it starts. */
+static void test_narrowed(void **state) {
+    struct world *w = *state;
+    node(w, "n0", "4");
+    node(w, "n1", "4");
+    pod(w, "large", "4", "", "");
+    run(w, SL_SEC);
+    pod(w, "a", "4", "", "");
+    pod(w, "b", "4", "", "");
+    run(w, SL_SEC);
+    assert_field(w, PODS "/a", "spec.nodeName", "n1");
+    assert_field(w, FLUXJOBS "/b-pod", "status.state", "Waiting");
+    patch(w, PODS "/b", SELECTS_N1);
+    run(w, SL_SEC);
+    assert_non_null(strstr(at(w, FLUXJOBS "/b-pod", "spec.jobspec"), "n1"));
+    phase(w, "large", "Succeeded");
+    run(w, SL_SEC);
+    assert_field(w, FLUXJOBS "/b-pod", "status.state", "Waiting");
+    phase(w, "a", "Succeeded");
+    run(w, SL_SEC);
+    assert_field(w, PODS "/b", "spec.nodeName", "n1");
+}
+
+#define TWO_GATES(name)                                                                            \
+    "{'metadata':{'name':'" name "','labels':{'fluxqueue.seen':'yes'}},'spec':{'containers':[{"    \
+    "'name':'main','image':'busybox','resources':{'requests':{'cpu':'4','memory':'64Mi'}}}],"      \
+    "'schedulerName':'FluxionScheduler','schedulingGates':[{'name':'fluxqueue'},{'name':"          \
+    "'example.com/b'}]}}"
+
+/* The same when it has its place, and waits for others to remove their gate. */
+static void test_narrowed_late(void **state) {
+    struct world *w = *state;
+    node(w, "n0", "4");
+    node(w, "n1", "4");
+    create(w, PODS, TWO_GATES("a"));
+    run(w, SL_SEC);
+    assert_field(w, FLUXJOBS "/a-pod", "status.nodeList", "n0");
+    patch(w, PODS "/a", SELECTS_N1);
+    run(w, SL_SEC);
+    assert_field(w, FLUXJOBS "/a-pod", "status.nodeList", "n1");
+    uint32_t writes = w->writes;
+    run(w, SL_MINUTE);
+    assert_int_equal(w->writes, writes);
+    patch(w, PODS "/a", SL_JSON_CONST({"spec" : {"schedulingGates" : null}}));
+    run(w, SL_SEC);
+    assert_field(w, PODS "/a", "spec.nodeName", "n1");
+    phase(w, "a", "Succeeded");
+    /* Both at once. */
+    create(w, PODS, TWO_GATES("b"));
+    run(w, SL_SEC);
+    assert_field(w, FLUXJOBS "/b-pod", "status.nodeList", "n0");
+    patch(w, PODS "/b", SL_JSON_CONST({
+              "spec" :
+                  {"schedulingGates" : null, "nodeSelector" : {"kubernetes.io/hostname" : "n1"}}
+          }));
+    run(w, SL_SEC);
+    assert_field(w, PODS "/b", "spec.nodeName", "n1");
+    pod(w, "c", "4", "", "");
+    run(w, SL_SEC);
+    assert_field(w, PODS "/c", "spec.nodeName", "n0");
+}
+
+/* ---- pods that are resized in place ---- */
+
+static void resize(struct world *w, const char *path, const char *cpu) {
+    char body[TEXT];
+    sl_fmt(body, sizeof body,
+           "{\"spec\":{\"containers\":[{\"name\":\"main\",\"image\":\"busybox\","
+           "\"resources\":{\"requests\":{\"cpu\":\"%s\",\"memory\":\"64Mi\"}}}]}}",
+           cpu);
+    patch(w, path, body);
+    run(w, SL_SEC);
+}
+
+/* The node has 4: while the pod has 1 another of 3 fits, and while it has 2 none does. */
+static void check_resized(struct world *w, const char *path) {
+    resize(w, path, "2");
+    plain(w, "other", "3", "");
+    run(w, 5 * SL_SEC);
+    assert_field(w, PODS "/other", "spec.nodeName", "");
+    resize(w, path, "1");
+    run(w, 5 * SL_SEC);
+    assert_field(w, PODS "/other", "spec.nodeName", "n0");
+    drop(w, PODS "/other");
+    run(w, SL_SEC);
+}
+
+static void test_resized(void **state) {
+    struct world *w = *state;
+    node(w, "n0", "4");
+    create(w, PODS,
+           "{'metadata':{'name':'foreign'},'spec':{'nodeName':'n0','containers':[{'name':'main',"
+           "'image':'busybox','resources':{'requests':{'cpu':'1','memory':'64Mi'}}}]}}");
+    run(w, SL_SEC);
+    check_resized(w, PODS "/foreign");
+    drop(w, PODS "/foreign");
+    plain(w, "plain", "1", "");
+    run(w, SL_SEC);
+    assert_field(w, PODS "/plain", "spec.nodeName", "n0");
+    check_resized(w, PODS "/plain");
+    drop(w, PODS "/plain");
+    set(w, "set", 1, "1");
+    replica(w, "set", 0, "1");
+    run(w, SL_SEC);
+    assert_field(w, PODS "/set-0", "spec.nodeName", "n0");
+    check_resized(w, PODS "/set-0");
+    /* One that waits for a node asks for what it requests now. */
+    plain(w, "large", "4", "");
+    run(w, SL_SEC);
+    resize(w, PODS "/large", "3");
+    run(w, SL_SEC);
+    assert_field(w, PODS "/large", "spec.nodeName", "n0");
+}
+
 /* ---- nodes ---- */
 
 static void test_cordoned(void **state) {
@@ -168,6 +323,26 @@ static void test_cordoned(void **state) {
     start(w, 0, false);
     run(w, 5 * SL_SEC);
     assert_field(w, PODS "/set-1", "spec.nodeName", "n0");
+}
+
+/* A place that is in use when its node is cordoned is none for the next pod. */
+static void test_cordoned_in_use(void **state) {
+    struct world *w = *state;
+    node(w, "n0", "2");
+    node(w, "n1", "2");
+    set(w, "set", 2, "1");
+    replica(w, "set", 0, "1");
+    replica(w, "set", 1, "1");
+    run(w, SL_SEC);
+    patch(w, NODES "/n0", SL_JSON_CONST({"spec" : {"unschedulable" : true}}));
+    for (int i = 2; i-- > 0;) {
+        drop(w, i ? PODS "/set-1" : PODS "/set-0");
+        run(w, SL_SEC);
+        replica(w, "set", (int)i, "1");
+        run(w, 5 * SL_SEC);
+        assert_field(w, i ? PODS "/set-1" : PODS "/set-0", "spec.nodeName", "n1");
+    }
+    assert_field(w, FLUXJOBS "/set-statefulset", "status.nodeList", "n1");
 }
 
 /* Nothing of it is there yet when its node is cordoned. */
@@ -206,6 +381,114 @@ static void test_not_ready(void **state) {
     replica(w, "set", 1, "1");
     run(w, SL_SEC);
     assert_field(w, PODS "/set-1", "spec.nodeName", "n0");
+}
+
+/* ---- more than there may be ---- */
+
+static struct fq_node *node_record(struct world *w, const char *name) {
+    return fq_node_of(sl_inf_find(w->q[0]->inf, FQ_NODE, "", name));
+}
+
+/* What pods of others say that they request is no pool of a node that has none of it. */
+static void test_foreign_resources(void **state) {
+    struct world *w = *state;
+    char body[TEXT];
+    node(w, "n0", "4");
+    plain(w, "a", "1", "");
+    for (int i = 0; i < 20; i++) {
+        sl_fmt(body, sizeof body,
+               "{'metadata':{'name':'f%d'},'spec':{'nodeName':'n0','containers':[{'name':'a',"
+               "'ports':[{'hostPort':%d}],'resources':{'requests':{'example.com/x%d':'2'}}}]}}",
+               i, 8000 + i, i);
+        create(w, PODS, body);
+    }
+    run(w, SL_SEC);
+    assert_int_equal(node_record(w, "n0")->pools.n, 3);
+    /* When the node has it, it counts. */
+    patch(w, NODES "/n0/status",
+          SL_JSON_CONST({"status" : {"allocatable" : {"example.com/x7" : "3"}}}));
+    run(w, SL_SEC);
+    struct fq_pool *p =
+        fq_pool_find(node_record(w, "n0"), sl_sym_find(&w->q[0]->inf->syms, "example.com/x7"));
+    assert_non_null(p);
+    assert_int_equal(p->foreign, 2);
+    assert_int_equal(p->standing, 2);
+    patch(w, NODES "/n0/status",
+          SL_JSON_CONST({"status" : {"allocatable" : {"example.com/x7" : null}}}));
+    run(w, SL_SEC);
+    assert_int_equal(node_record(w, "n0")->pools.n, 3);
+}
+
+static bool is_interned(struct world *w, const char *text) {
+    return sl_sym_find(&w->q[0]->inf->syms, text) != SL_MAP_NONE;
+}
+
+/* A name is no longer than names are: others' texts are not kept. */
+static void test_long_names(void **state) {
+    static const char *const keys[] = {"fluxqueue/fluxion-nodes", "kueue.x-k8s.io/workload",
+                                       "volume.kubernetes.io/selected-node"};
+    struct world *w = *state;
+    char name[FQ_MAX_NAME + 2], body[TEXT];
+    node(w, "n0", "4");
+    pod(w, "a", "1", "", "'volumes':[{'name':'v','persistentVolumeClaim':{'claimName':'c'}}]");
+    run(w, SL_SEC);
+    for (uint32_t i = 0; i < SL_LEN(keys); i++)
+        for (uint32_t len = FQ_MAX_NAME; len <= FQ_MAX_NAME + 1; len++) {
+            memset(name, 'a' + (int)i, len);
+            name[len] = '\0';
+            sl_fmt(body, sizeof body,
+                   "{'metadata':{'name':'x%u-%u','annotations':{'%s':'%s'}},'spec':{'nodeName':"
+                   "'n0','containers':[]}}",
+                   i, len, keys[i], name);
+            create(w, i == 2 ? CLAIMS : PODS, body);
+            run(w, SL_SEC);
+            assert_int_equal(is_interned(w, name), len <= FQ_MAX_NAME);
+        }
+}
+
+static void taint(struct world *w, const char *name, int first, int n) {
+    _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(1 << 16);
+    char path[64];
+    sl_buf_puts(&b, "{\"spec\":{\"taints\":[");
+    for (int i = first; i < first + n; i++)
+        sl_buf_printf(&b, "%s{\"key\":\"k%d\",\"effect\":\"NoSchedule\"}", i > first ? "," : "", i);
+    sl_buf_puts(&b, "]}}");
+    sl_fmt(path, sizeof path, NODES "/%s", name);
+    patch(w, path, sl_buf_str(&b));
+}
+
+/* Nodes with more taints, or types of GPUs, than can be told apart do not stop the others. */
+static void test_too_different(void **state) {
+    struct world *w = *state;
+    char name[16], path[64], body[200];
+    node(w, "n0", "4");
+    pod(w, "large", "8", "", "'tolerations':[{'operator':'Exists'}]");
+    run(w, SL_SEC);
+    for (int i = 1; i <= (int)(FQ_MAX_TAINTS / FQ_MAX_NODE_TAINTS) + 1; i++) {
+        sl_fmt(name, sizeof name, "n%d", i);
+        node(w, name, "1");
+        taint(w, name, i * 64, 64);
+    }
+    run(w, SL_SEC);
+    pod(w, "a", "1", "", "");
+    node(w, "last", "8");
+    taint(w, "last", 0, 1);
+    run(w, SL_SEC);
+    assert_field(w, PODS "/a", "spec.nodeName", "n0");
+    assert_field(w, PODS "/large", "spec.nodeName", "");
+    /* There is room for it when others have fewer. */
+    taint(w, "n1", 0, 1);
+    run(w, 5 * SL_SEC);
+    assert_field(w, PODS "/large", "spec.nodeName", "last");
+    for (uint32_t i = 1; i <= FQ_MAX_GPU_TYPES + 1; i++) {
+        sl_fmt(path, sizeof path, NODES "/n%u/status", i);
+        sl_fmt(body, sizeof body, "{\"status\":{\"allocatable\":{\"v%u.com/gpu\":\"1\"}}}", i);
+        patch(w, path, body);
+    }
+    run(w, SL_SEC);
+    pod(w, "b", "1", "", "");
+    run(w, SL_SEC);
+    assert_field(w, PODS "/b", "spec.nodeName", "n0");
 }
 
 /* ---- job ids ---- */
@@ -369,10 +652,16 @@ int main(void) {
     sl_log_set(SL_LOG_ERROR);
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(test_larger_template),   TEST(test_smaller_template), TEST(test_two_templates),
-        TEST(test_cordoned),          TEST(test_cordoned_before),  TEST(test_not_ready),
-        TEST(test_ids_are_used_once), TEST(test_ids_of_two),       TEST(test_ids_without_right),
-        TEST(test_leads_again),       TEST(test_duration),         TEST(test_duration_of_jobspec),
+        TEST(test_larger_template),   TEST(test_smaller_template),
+        TEST(test_two_templates),     TEST(test_partition),
+        TEST(test_narrowed),          TEST(test_narrowed_late),
+        TEST(test_resized),           TEST(test_foreign_resources),
+        TEST(test_long_names),        TEST(test_too_different),
+        TEST(test_cordoned),          TEST(test_cordoned_in_use),
+        TEST(test_cordoned_before),   TEST(test_not_ready),
+        TEST(test_ids_are_used_once), TEST(test_ids_of_two),
+        TEST(test_ids_without_right), TEST(test_leads_again),
+        TEST(test_duration),          TEST(test_duration_of_jobspec),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -71,6 +71,32 @@ static void test_backfill(void **state) {
     assert_field(w, FLUXJOBS "/large-pod", "status.state", "Running");
 }
 
+static void count_delayed(void *ctx, yyjson_val *o) {
+    *(uint32_t *)ctx += strcmp(sl_json_str(o, "reason"), "StartDelayed") == 0 &&
+                        strcmp(sl_json_str(o, "regarding.name"), "large-pod") == 0;
+}
+
+/* A start that was promised is given up when pods of others use the node, and that is told. */
+static void test_lost_reservation(void **state) {
+    struct world *w = *state;
+    uint32_t delayed = 0;
+    node(w, "n0", "4");
+    pod(w, "long", "3", "'fluxqueue/duration':'1000'", "");
+    run(w, SL_SEC);
+    pod(w, "large", "4", "'fluxqueue/duration':'1000'", "");
+    run(w, 10 * SL_SEC);
+    assert_field(w, FLUXJOBS "/large-pod", "status.state", "Reserved");
+    create(w, PODS,
+           "{'metadata':{'name':'other'},'spec':{'nodeName':'n0','containers':[{'name':'main',"
+           "'resources':{'requests':{'cpu':'1'}}}]}}");
+    run(w, 10 * SL_SEC);
+    assert_field(w, FLUXJOBS "/large-pod", "status.reason", "Busy");
+    assert_field(w, FLUXJOBS "/large-pod", "status.estimatedStart", "");
+    (void)fakeapi_each(w->api, "/apis/events.k8s.io/v1/namespaces/default/events", count_delayed,
+                       &delayed);
+    assert_int_equal(delayed, 1);
+}
+
 /* Each queue places by its own policy. */
 static void test_match_policies(void **state) {
     static const char text[] = "apiVersion: config.kueue.x-k8s.io/v1beta2\n"
@@ -398,6 +424,7 @@ int main(void) {
         TEST(test_pod),
         TEST(test_waits),
         TEST(test_backfill),
+        TEST(test_lost_reservation),
         TEST(test_match_policies),
         TEST(test_begin_time),
         TEST(test_other_scheduler),

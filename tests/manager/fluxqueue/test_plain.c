@@ -117,6 +117,38 @@ static void test_refused(void **state) {
     assert_field(w, PODS "/c", "spec.nodeName", "n1");
 }
 
+/* While it is gated it may get another node selector, as those of topologies do. */
+static void test_narrowed(void **state) {
+    struct world *w = *state;
+    node(w, "n0", "4");
+    node(w, "n1", "4");
+    plain(w, "a", "1", "'schedulingGates':[{'name':'example.com/others'}]");
+    run(w, SL_SEC);
+    patch(w, PODS "/a",
+          SL_JSON_CONST({"spec" : {"nodeSelector" : {"kubernetes.io/hostname" : "n1"}}}));
+    run(w, SL_SEC);
+    patch(w, PODS "/a", SL_JSON_CONST({"spec" : {"schedulingGates" : null}}));
+    run(w, SL_SEC);
+    assert_field(w, PODS "/a", "spec.nodeName", "n1");
+}
+
+/* A node becomes too small for one that waits in the queue. */
+static void test_shrunk(void **state) {
+    struct world *w = *state;
+    node(w, "n0", "4");
+    plain(w, "a", "3", "");
+    run(w, SL_SEC);
+    plain(w, "b", "3", "");
+    run(w, 2 * SL_SEC);
+    assert_non_null(strstr(condition(w, PODS "/b", "message"), "in use"));
+    patch(w, NODES "/n0/status", SL_JSON_CONST({"status" : {"allocatable" : {"cpu" : "2"}}}));
+    run(w, 2 * SL_SEC);
+    assert_non_null(strstr(condition(w, PODS "/b", "message"), "even if all were free"));
+    patch(w, NODES "/n0/status", SL_JSON_CONST({"status" : {"allocatable" : {"cpu" : "6"}}}));
+    run(w, 2 * SL_SEC);
+    assert_field(w, PODS "/b", "spec.nodeName", "n0");
+}
+
 /* In one queue with jobs, by priority and time. */
 static void test_priority(void **state) {
     struct world *w = *state;
@@ -272,9 +304,10 @@ int main(void) {
     sl_log_set(SL_LOG_ERROR);
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(test_one_write), TEST(test_waits),    TEST(test_never),     TEST(test_others),
-        TEST(test_refused),   TEST(test_priority), TEST(test_not_plain), TEST(test_restart),
-        TEST(test_standby),   TEST(test_many),     TEST(test_faults),
+        TEST(test_one_write), TEST(test_waits),   TEST(test_never),    TEST(test_others),
+        TEST(test_refused),   TEST(test_shrunk),  TEST(test_priority), TEST(test_not_plain),
+        TEST(test_restart),   TEST(test_standby), TEST(test_many),     TEST(test_faults),
+        TEST(test_narrowed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

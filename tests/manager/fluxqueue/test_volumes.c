@@ -3,6 +3,7 @@
 #include "fqtest.h"
 
 #include "lib/log/log.h"
+#include "manager/fluxqueue/fq_int.h"
 
 #define CLAIMS "/api/v1/namespaces/default/persistentvolumeclaims"
 #define VOLUMES "/api/v1/persistentvolumes"
@@ -277,6 +278,33 @@ static void test_terms(void **state) {
     assert_field(w, FLUXJOBS "/p7-pod", "status.reason", "ClaimNotReady");
 }
 
+/* A volume that somebody writes into, and whose nodes are the same, frees nothing. */
+static void test_volume_written(void **state) {
+    struct world *w = *state;
+    node(w, "n0", "4");
+    create(w, VOLUMES, "{'metadata':{'name':'v'},'spec':{}}");
+    pod(w, "a", "1", "", "'volumes':[{'name':'v','persistentVolumeClaim':{'claimName':'v'}}]");
+    run(w, 10 * SL_SEC);
+    uint64_t capacity = w->q[0]->capacity;
+    patch(w, VOLUMES "/v", SL_JSON_CONST({"metadata" : {"labels" : {"a" : "b"}}}));
+    run(w, SL_SEC);
+    assert_int_equal(w->q[0]->capacity, capacity);
+    patch(w, VOLUMES "/v", SL_JSON_CONST({
+              "spec" : {
+                  "nodeAffinity" : {
+                      "required" : {
+                          "nodeSelectorTerms" : [ {
+                              "matchExpressions" :
+                                  [ {"key" : "a", "operator" : "In", "values" : ["b"]} ]
+                          } ]
+                      }
+                  }
+              }
+          }));
+    run(w, SL_SEC);
+    assert_true(w->q[0]->capacity > capacity);
+}
+
 int main(void) {
     sl_log_set(SL_LOG_ERROR);
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup_volumes, teardown)
@@ -284,7 +312,7 @@ int main(void) {
         TEST(test_bound),          TEST(test_not_bound),
         TEST(test_first_consumer), TEST(test_provisioner_gives_up),
         TEST(test_classes),        TEST(test_claims_of_pods),
-        TEST(test_terms),
+        TEST(test_terms),          TEST(test_volume_written),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -335,7 +335,7 @@ void cl_rs_changed(void *ctx, struct sl_rec *r) {
     struct sl_cluster *c = ctx;
     struct cl_replicaset *rs = cl_rs_of(r);
     struct count n = count_pods(c, rs);
-    struct sl_rec *owner = sl_inf_by_uid(c->inf, r->owner);
+    struct sl_rec *owner = sl_rec_owner(r);
 
     if (!rs->adoption_checked && !r->deleting) {
         rs->adoption_checked = true;
@@ -419,12 +419,12 @@ bool cl_rs_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
 
 void cl_rs_written(void *ctx, struct sl_rec *r, const struct sl_write *w, enum sl_written how,
                    const struct sl_kube_reply *reply) {
-    struct sl_cluster *c = ctx;
     struct cl_replicaset *rs = cl_rs_of(r);
 
+    (void)ctx;
     if (w->tag == WRITE_ADOPTION)
         cl_adoption_written(r, &rs->adoption, w, how, reply);
-    struct sl_rec *owner = sl_inf_by_uid(c->inf, r->owner);
+    struct sl_rec *owner = sl_rec_owner(r);
     if (w->tag == WRITE_WISH && how == SL_WRITTEN && owner &&
         rs->pending.replicas != rs->pending.from)
         sl_rec_event(owner, "deployment-controller", false, "ScalingReplicaSet",

@@ -109,8 +109,8 @@ struct cl_revision *cl_ss_revision(struct sl_cluster *c, struct cl_statefulset *
         same->pending_revision = max + 1;
         sl_rec_write(&same->rec);
     }
-    if (same || s->hold > c->client->wall)
-        return same;
+    if (same || s->rec.deleting || s->hold > c->client->wall)
+        return same; /* one that is going gets none: it would be planned again and again */
     for (revision_name(s, name); sl_inf_find_sym(c->inf, K_REVISION, s->rec.ns, name);
          revision_name(s, name))
         s->collisions++;

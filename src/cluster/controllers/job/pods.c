@@ -162,21 +162,22 @@ void cl_job_pod_changed(struct sl_cluster *c, struct cl_pod *p) {
     if (!p->f.tracked)
         p->untrack = false; /* done; it may get the finalizer again from another Job */
     if (p->delete_uncounted && !p->f.tracked) {
-        struct sl_rec *owner = sl_inf_by_uid(c->inf, p->rec.owner);
+        struct sl_rec *owner = sl_rec_owner(&p->rec);
         if (owner && owner->kind == K_JOB)
             cl_job_stop_pod(cl_job_of(owner), p);
         else
             sl_rec_plan_delete(&p->rec);
         p->delete_uncounted = false;
     }
-    if (p->f.tracked && !sl_inf_by_uid(c->inf, p->rec.owner))
+    if (p->f.tracked && !sl_rec_owner(&p->rec))
         cl_job_untrack(p);
     find_job(c, p);
 }
 
 /* Its name is free. */
 void cl_job_pod_gone(struct sl_cluster *c, struct cl_pod *p) {
-    struct sl_rec *owner = sl_inf_by_uid(c->inf, p->rec.owner);
+    struct sl_rec *owner = sl_rec_owner(&p->rec);
+    (void)c;
     if (owner && owner->kind == K_JOB)
         cl_job_of(owner)->low = 0;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/base/fmt.h"
+#include "core/base/stamp.h"
 #include "lib/log/log.h"
 #include "manager/controllers/core/bridge.h"
 #include "manager/controllers/core/kinds.h"
@@ -101,6 +102,24 @@ static void admit(struct sl_manager *m, struct mgr_rec_wl *w, const struct sl_ef
                  (long long)s);
 }
 
+/* Nodes that were reserved for it are so no longer, or later. */
+static void tell_delay(struct mgr_rec_wl *w, const struct sl_effect *x) {
+    char before[SL_STAMP_TEXT] = "now", after[SL_STAMP_TEXT];
+    sl_time was = x->pending.put_off, now = x->pending.reserved;
+    if (!was)
+        return;
+    if (was != SL_TIME_NEVER)
+        (void)sl_stamp(was, before);
+    if (now && now != SL_TIME_NEVER)
+        sl_rec_event(&w->rec, SCHEDULER, true, "StartDelayed",
+                     "Nodes were reserved from %s on, and are from %s on", before,
+                     sl_stamp(now, after));
+    else
+        sl_rec_event(&w->rec, SCHEDULER, true, "StartDelayed",
+                     "Nodes were reserved from %s on, and %s", before,
+                     now ? "not all of them are free yet" : "are not any more");
+}
+
 static void pending(struct sl_manager *m, struct mgr_rec_wl *w, const struct sl_effect *x) {
     struct sl_condition v[SL_EFFECT_MAX_CONDITIONS];
     struct sl_buf text;
@@ -108,6 +127,7 @@ static void pending(struct sl_manager *m, struct mgr_rec_wl *w, const struct sl_
     sl_buf_init(&text, (size_t)1 << 20);
     sl_buf_short(&text);
     uint32_t n = sl_effect_conditions(x, &text, v);
+    tell_delay(w, x);
     if (n)
         mgr_wl_set_waiting(m, w, observe ? mgr_observed_reason(x, &v[0]) : v[0].reason,
                            v[0].message);

@@ -166,6 +166,52 @@ static uint64_t hash_members(uint64_t h, yyjson_val *o, const char *const *keys,
     return h;
 }
 
+/* Volumes that only some nodes can use: those of claims, and those that are made with the pod. */
+static bool is_claim(yyjson_val *volume) {
+    return yyjson_obj_get(volume, "persistentVolumeClaim") || yyjson_obj_get(volume, "ephemeral");
+}
+
+static uint64_t hash_claims(uint64_t h, yyjson_val *volumes) {
+    size_t i, n;
+    yyjson_val *v;
+    yyjson_arr_foreach (volumes, i, n, v)
+        if (is_claim(v))
+            h = sl_json_hash(h, v);
+    return h;
+}
+
+static void put_claims(struct sl_jw *j, yyjson_val *volumes) {
+    size_t i, n;
+    yyjson_val *v;
+    bool open = false;
+    yyjson_arr_foreach (volumes, i, n, v) {
+        if (!is_claim(v))
+            continue;
+        if (!open)
+            sl_jw_array(j, "volumes");
+        open = true;
+        sl_jw_val(j, NULL, v);
+    }
+    if (open)
+        sl_jw_end(j);
+}
+
+static void put_host_ports(struct sl_jw *j, yyjson_val *ports) {
+    size_t i, n;
+    yyjson_val *p;
+    bool open = false;
+    yyjson_arr_foreach (ports, i, n, p) {
+        if (sl_json_int(p, "hostPort", 0) <= 0)
+            continue;
+        if (!open)
+            sl_jw_array(j, "ports");
+        open = true;
+        sl_jw_val(j, NULL, p);
+    }
+    if (open)
+        sl_jw_end(j);
+}
+
 static char *parts_text(yyjson_val *meta, yyjson_val *spec) {
     _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(MAX_TEXT);
     struct sl_jw j = SL_JW(&b);
@@ -179,7 +225,7 @@ static char *parts_text(yyjson_val *meta, yyjson_val *spec) {
     return s;
 }
 
-/* The spec with containers reduced to their requests. */
+/* The spec with containers reduced to what they take of a node. */
 static char *pod_text(yyjson_val *spec) {
     size_t k, n;
     yyjson_val *c;
@@ -196,10 +242,12 @@ static char *pod_text(yyjson_val *spec) {
             put_value(&j, "name", yyjson_obj_get(c, "name"));
             put_value(&j, "restartPolicy", yyjson_obj_get(c, "restartPolicy"));
             put_value(&j, "resources", yyjson_obj_get(c, "resources"));
+            put_host_ports(&j, yyjson_obj_get(c, "ports"));
             sl_jw_end(&j);
         }
         sl_jw_end(&j);
     }
+    put_claims(&j, yyjson_obj_get(spec, "volumes"));
     sl_jw_end(&j);
     char *s = sl_strdup(sl_buf_str(&b));
     return s;
@@ -217,6 +265,7 @@ struct mgr_template *mgr_template_get(struct sl_manager *m, yyjson_val *tmpl) {
         h = hash_strings(h, yyjson_obj_get(meta, parts_of_meta[i]));
     h = hash_members(h, spec, parts_of_spec, SL_LEN(parts_of_spec));
     h = hash_members(h, spec, pod_members, SL_LEN(pod_members));
+    h = hash_claims(h, yyjson_obj_get(spec, "volumes"));
 
     uint32_t i = sl_map_get(&m->templates->by_hash, h);
     if (i != SL_MAP_NONE) {

@@ -21,7 +21,8 @@ struct mgr_template {
     char
         *parts; /* JSON map of what is injected and restored: labels, annotations (of metadata),
                  * nodeSelector, tolerations, schedulingGates (of spec); absent ones are left out */
-    char *pod;  /* JSON map of what decides: resources of containers, affinity, overhead, ... */
+    char *pod;  /* JSON map of what decides: resources and host ports of containers, claims,
+                 * affinity, ... */
     char *priority_class; /* spec.priorityClassName, "" */
 };
 /* Returns a reference. */

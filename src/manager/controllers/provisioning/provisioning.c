@@ -358,9 +358,14 @@ bool mgr_prov_check_active(const struct sl_manager *m, const struct sl_rec *chec
     return true;
 }
 
+bool mgr_prov_owns(const struct sl_manager *m, const char *check) {
+    struct sl_rec *r = sl_inf_find(m->inf, REC_CHECK, "", check);
+    return r && mgr_conf_of(r)->chosen;
+}
+
 yyjson_doc *mgr_prov_config(const struct sl_manager *m, sl_sym check, bool *ret_ours) {
     struct sl_rec *r = sl_inf_find(m->inf, REC_CHECK, "", mgr_str(m, check));
-    *ret_ours = r && mgr_conf_of(r)->chosen;
+    *ret_ours = mgr_prov_owns(m, mgr_str(m, check));
     struct sl_rec *c =
         *ret_ours && mgr_conf_of(r)->refers
             ? sl_inf_find(m->inf, REC_PROV_CONFIG, "", mgr_str(m, mgr_conf_of(r)->refers))

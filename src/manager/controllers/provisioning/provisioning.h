@@ -147,6 +147,8 @@ int32_t mgr_prov_attempt(const char *name, const char *workload, const char *che
 /* What a parameter of the Workload's annotations is; JSON map, NULL: there are none. */
 char *mgr_prov_read_parameters(yyjson_val *workload);
 /* The Workload, one of its requests or one of its checks changed. */
+/* Is this check one of provisioning, and handled here? */
+bool mgr_prov_owns(const struct sl_manager *m, const char *check);
 void mgr_prov_workload_changed(struct sl_manager *m, struct mgr_rec_wl *w);
 void mgr_prov_workload_gone(struct sl_manager *m, const struct mgr_rec_wl *w);
 /* The podsets that need a request: indices into w->podsets, with how many pods each. */

@@ -14,6 +14,7 @@
 #include "manager/controllers/core/kinds.h"
 #include "manager/controllers/core/templates.h"
 #include "manager/controllers/provisioning/capacity.h"
+#include "manager/controllers/topology/topology.h"
 #include "manager/controllers/workload/workload_int.h"
 
 #define ANNOTATION "provreq.kueue.x-k8s.io/"
@@ -21,6 +22,8 @@
 #define CONSUME "autoscaling.x-k8s.io/consume-provisioning-request"
 #define CLASS_NAME "autoscaling.x-k8s.io/provisioning-class-name"
 #define INACTIVE "the check is not active"
+#define NO_NODES "waits for exact nodes: "
+#define MAX_WHY 512u
 #define MAX_MESSAGE 32768u
 
 char *mgr_prov_read_parameters(yyjson_val *workload) {
@@ -185,6 +188,17 @@ static void put_updates(const struct sl_manager *m, const struct mgr_rec_wl *w,
     sl_jw_end(j);
 }
 
+/* Where exact nodes are wanted, they are there: those that were provided, or others. */
+static bool has_nodes(struct sl_manager *m, struct mgr_rec_wl *w, const struct mgr_wl_check *is,
+                      const char *updates) {
+    char why[MAX_WHY] = "", text[MAX_WHY + sizeof NO_NODES];
+    if (mgr_exact_place_late(m, w, updates, why, sizeof why))
+        return true;
+    sl_fmt_short(text, sizeof text, NO_NODES "%s", why);
+    report_state(m, w, is, SL_CHECK_PENDING, text);
+    return false;
+}
+
 static void report_ready(struct sl_manager *m, struct mgr_rec_wl *w, const struct mgr_wl_check *is,
                          const struct mgr_rec_prov *p, yyjson_val *config) {
     struct mgr_wl_check to = *is;
@@ -192,6 +206,8 @@ static void report_ready(struct sl_manager *m, struct mgr_rec_wl *w, const struc
         return;
     _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(PROV_MAX_TEXT);
     put_updates(m, w, p, config, &SL_JW(&b));
+    if (!has_nodes(m, w, is, sl_buf_str(&b)))
+        return;
     to.state = SL_CHECK_READY;
     to.updates = b.s;
     to.message = (char *)mgr_prov_message(p, PROV_PROVISIONED);
@@ -323,7 +339,7 @@ static struct mgr_rec_prov *sync(struct sl_manager *m, struct mgr_rec_wl *w,
         if (is->state == SL_CHECK_PENDING)
             report_state(m, w, is, SL_CHECK_PENDING, d ? INACTIVE ": " PROV_MISSING : INACTIVE);
     } else if (!mgr_prov_needed(w, config, sets, counts)) {
-        if (is->state != SL_CHECK_READY)
+        if (is->state != SL_CHECK_READY && has_nodes(m, w, is, NULL))
             report_state(m, w, is, SL_CHECK_READY, "the provisioning request is not needed");
     } else {
         p = newest(m, w, is, config, &attempt);

@@ -60,14 +60,17 @@ static struct sl_topo_request read_request(const struct sl_manager *m,
 }
 
 /* All that decides about a place: podsets that differ in it are not alike. The graph of nodes also
- * considers what is said about the pods of a podset among themselves. */
+ * considers what is said about the pods of a podset among themselves, host ports and claims. */
 static const char *identity(const struct sl_manager *m, const struct mgr_wl_podset *p,
                             struct sl_arena *a) {
     const char *request = mgr_str(m, p->request), *pod = p->template->pod;
-    bool among = strstr(pod, "\"podAffinity\"") || strstr(pod, "\"podAntiAffinity\"") ||
-                 strstr(pod, "\"topologySpreadConstraints\"") ||
-                 strstr(p->template->parts, "\"fluxqueue/");
-    return among ? sl_arena_printf(a, "%s%s%s", request, pod, p->template->parts) : request;
+    static const char *const own[] = {"\"podAffinity\"", "\"podAntiAffinity\"",
+                                      "\"topologySpreadConstraints\"", "\"hostPort\"",
+                                      "\"volumes\""};
+    bool alike = !strstr(p->template->parts, "\"fluxqueue/");
+    for (size_t i = 0; i < SL_LEN(own); i++)
+        alike &= !strstr(pod, own[i]);
+    return alike ? request : sl_arena_printf(a, "%s%s%s", request, pod, p->template->parts);
 }
 
 const struct sl_podset_spec *mgr_tas_build_requests(const struct sl_manager *m,
@@ -116,8 +119,7 @@ static struct sl_topo_podset *podsets_of(const struct sl_manager *m, const struc
 
 /* ---- called by the engine ---- */
 
-/* The slice whose place it takes, if that has one to give. */
-static struct mgr_rec_wl *slice_before(const struct sl_manager *m, const struct mgr_rec_wl *w) {
+struct mgr_rec_wl *mgr_tas_slice_before(const struct sl_manager *m, const struct mgr_rec_wl *w) {
     const char *name = w->slice_of && m->settings->gates[SL_G_ELASTIC_JOBS_VIA_WORKLOAD_SLICES]
                            ? sl_slice_name(mgr_str(m, w->rec.ns), w->slice_of)
                            : "";
@@ -162,7 +164,7 @@ static bool place(struct sl_manager *m, struct mgr_rec_wl *w, const struct sl_po
                   const char *const *flavors, char *why, size_t why_len) {
     struct mgr_podsets specs;
     bool fine = mgr_podsets_read(m, w->rec.ns, w->podsets, w->n_podsets, &specs);
-    const struct mgr_rec_wl *old = slice_before(m, w);
+    const struct mgr_rec_wl *old = mgr_tas_slice_before(m, w);
     if (fine) {
         struct sl_topo_podset *v = podsets_of(m, w, &specs);
         for (uint32_t i = 0; i < w->n_podsets; i++) {
@@ -241,7 +243,7 @@ bool mgr_tas_place(void *ctx, sl_wl_id id, const struct sl_podset_assignment *v,
         *ret_refused = sl_topo_refused(m->tas->topo);
         return false;
     }
-    if (mgr_exact_wanted(m, w)) {
+    if (mgr_exact_wanted(m, w) && !mgr_exact_delayed(m, w, v, n)) {
         if (!mgr_exact_place(m, w, v, flavors, ret_refused, why, why_len)) {
             if (any)
                 sl_topo_release(m->tas->topo, id.v);
@@ -265,7 +267,8 @@ bool mgr_tas_would_fit(void *ctx, sl_wl_id id, const struct sl_podset_assignment
         return false;
     if (any)
         sl_topo_release(m->tas->topo, id.v);
-    return !mgr_exact_wanted(m, w) || mgr_exact_would_fit(m, w, v, flavors);
+    return !mgr_exact_wanted(m, w) || mgr_exact_delayed(m, w, v, n) ||
+           mgr_exact_would_fit(m, w, v, flavors);
 }
 
 void mgr_tas_set_aside(void *ctx, sl_wl_id id, bool aside) {
@@ -273,8 +276,7 @@ void mgr_tas_set_aside(void *ctx, sl_wl_id id, bool aside) {
     const struct mgr_rec_wl *w = mgr_wl_by_id(m, id);
     if (w && w->placed)
         sl_topo_set_aside(m->tas->topo, id.v, aside);
-    if (w && w->exact)
-        mgr_exact_set_aside(m, id, aside);
+    mgr_exact_set_aside(m, id, aside); /* also what is reserved for it */
 }
 
 /* ---- read from the API, and written ---- */
@@ -534,9 +536,9 @@ void mgr_tas_observe(struct sl_manager *m, struct mgr_rec_wl *w) {
 
 /* A slice whose successor came to nothing has its quota again, and so its place. */
 static void give_back(struct sl_manager *m, const struct mgr_rec_wl *w) {
-    struct mgr_rec_wl *old = slice_before(m, w);
+    struct mgr_rec_wl *old = mgr_tas_slice_before(m, w);
     struct sl_engine_wl_view v;
-    if (!old || old->placed || !old->seen.admission ||
+    if (!old || old->placed || old->exact || !old->seen.admission ||
         !sl_engine_workload(m->engine, old->id, &v) || v.phase != SL_PHASE_FINISHED ||
         mgr_wl_condition_will_be_true(m, old, "Finished"))
         return;

@@ -12,6 +12,7 @@ struct mgr_tas {
     bool node_failed;         /* a node of a placed workload, or may have ... */
     bool replacement_pending; /* ... and not all got another place */
     bool exact;               /* a queue wants exact nodes, or a workload has some */
+    bool late;                /* a check waits for nodes */
     uint64_t nodes_version;   /* of the graph of nodes, when it was last asked */
 };
 

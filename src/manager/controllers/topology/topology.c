@@ -39,7 +39,15 @@ void mgr_tas_pod_left(struct sl_manager *m) {
 
 struct sl_engine *mgr_tas_engine(struct sl_manager *m) {
     struct sl_placer placer = {
-        m, mgr_tas_place, mgr_tas_undo, mgr_tas_set_aside, mgr_tas_would_fit, mgr_exact_soon};
+        .ctx = m,
+        .place = mgr_tas_place,
+        .undo = mgr_tas_undo,
+        .set_aside = mgr_tas_set_aside,
+        .could = mgr_tas_would_fit,
+        .soon = mgr_exact_soon,
+        .later = mgr_exact_later,
+        .forgo = mgr_exact_forgo,
+    };
     if (m->spec.parts.tas && m->settings->gates[SL_G_TOPOLOGY_AWARE_SCHEDULING])
         m->tas->topo = sl_topo_new();
     return sl_engine_new(m->tas->topo ? &placer : NULL);
@@ -54,6 +62,7 @@ void mgr_tas_requeue_refused(struct sl_manager *m) {
         return;
     m->tas->places_news = false;
     m->tas->node_failed |= m->tas->replacement_pending;
+    mgr_exact_retry_late(m);
     m->facts = true;
     sl_engine_places_changed(m->engine);
 }

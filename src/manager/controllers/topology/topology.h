@@ -59,6 +59,8 @@ bool mgr_tas_place(void *ctx, sl_wl_id id, const struct sl_podset_assignment *v,
 void mgr_tas_undo(void *ctx, sl_wl_id id);
 void mgr_tas_set_aside(void *ctx, sl_wl_id id, bool aside);
 bool mgr_tas_would_fit(void *ctx, sl_wl_id id, const struct sl_podset_assignment *v, uint32_t n);
+/* The slice whose place it takes; NULL: none. */
+struct mgr_rec_wl *mgr_tas_slice_before(const struct sl_manager *m, const struct mgr_rec_wl *w);
 /* The podsets with their topology requests, for the engine. */
 const struct sl_podset_spec *mgr_tas_build_requests(const struct sl_manager *m,
                                                     const struct mgr_wl_podset *v,
@@ -98,10 +100,22 @@ bool mgr_exact_is(const struct sl_manager *m, const struct mgr_wl_podset_admissi
 bool mgr_exact_place(struct sl_manager *m, struct mgr_rec_wl *w,
                      const struct sl_podset_assignment *v, const char *const *flavors,
                      uint32_t *ret_refused, char *why, size_t why_len);
+/* A check will provide nodes, and they are looked for when it is about to be ready. */
+bool mgr_exact_delayed(const struct sl_manager *m, const struct mgr_rec_wl *w,
+                       const struct sl_podset_assignment *v, uint32_t n);
+/* Then: nodes for the podsets that have none. False: there are none yet; it is asked again when
+ * there may be. updates: what the check says of its podsets, as JSON. */
+bool mgr_exact_place_late(struct sl_manager *m, struct mgr_rec_wl *w, const char *updates,
+                          char *why, size_t why_len);
+void mgr_exact_retry_late(struct sl_manager *m);
 /* Could they be found; as soon as pods that are being deleted are gone, if there are any? */
 bool mgr_exact_would_fit(struct sl_manager *m, const struct mgr_rec_wl *w,
                          const struct sl_podset_assignment *v, const char *const *flavors);
 bool mgr_exact_soon(void *ctx, sl_wl_id id, const struct sl_podset_assignment *v, uint32_t n);
+/* When could they be found? They are reserved from then on. */
+bool mgr_exact_later(void *ctx, sl_wl_id id, const struct sl_podset_assignment *v, uint32_t n,
+                     sl_time from, sl_time *ret_at);
+void mgr_exact_forgo(void *ctx, sl_wl_id id);
 void mgr_exact_set_aside(const struct sl_manager *m, sl_wl_id id, bool aside);
 /* Holds those of its admission. */
 void mgr_exact_hold(struct sl_manager *m, struct mgr_rec_wl *w, const struct sl_topo_place *places);

@@ -172,6 +172,7 @@ struct mgr_rec_wl {
     bool ready_applied, reclaimable_applied, past_applied;
     bool placed;          /* its pods have places in the topology */
     bool exact;           /* on the graph of nodes */
+    bool late;            /* a check waits for such places */
     uint64_t places;      /* hash of those that are held */
     sl_wl_id by;          /* the preemptor, while the eviction is being written */
     bool releasing;       /* counted in n_releasing */

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Objects and changes that once made the queue spin, lose a decision or miss one. */
+#include "fqtest.h"
+
+#include <stdio.h>
+
+#include "manager/fluxqueue/fq_int.h"
+
+#define JOBSPEC(resources)                                                                         \
+    "'fluxqueue/jobspec':'{version: 1, resources: [" resources "], attributes: {system: "          \
+    "{duration: 60}}, tasks: [{command: [a], slot: a, count: {per_slot: 1}}]}'"
+#define SLOT(name, count)                                                                          \
+    "{type: slot, count: " count ", label: " name ", with: [{type: core, count: 1}]}"
+#define NODE(name, count) "{type: node, count: 1, exclusive: true, with: [" SLOT(name, count) "]}"
+
+/* A Job whose jobspec has fewer slots than it has pods could only start in part: it is refused, and
+ * not tried again in every turn. */
+static void test_too_few_slots(void **state) {
+    struct world *w = *state;
+    node(w, "n0", "4");
+    node(w, "n1", "4");
+    job(w, "a", 2, "1", JOBSPEC(SLOT("a", "1")));
+    job(w, "b", 2, "1", JOBSPEC(SLOT("a", "{min: 1, max: 4, operator: +, operand: 1}")));
+    run(w, SL_SEC);
+    uint32_t writes = w->writes;
+    run(w, 10 * SL_SEC);
+    assert_int_equal(w->writes, writes);
+    assert_field(w, FLUXJOBS "/a-job", "status.reason", "InvalidJobspec");
+    assert_field(w, FLUXJOBS "/a-job", "status.message",
+                 "the jobspec has 1 slots, and the Job 2 pods");
+    assert_field(w, FLUXJOBS "/b-job", "status.reason", "InvalidJobspec");
+    job(w, "c", 2, "1", JOBSPEC(SLOT("a", "2")));
+    run(w, SL_SEC);
+    assert_field(w, FLUXJOBS "/c-job", "status.state", "Running");
+}
+
+/* Enough slots, but on whole nodes these are shared out evenly. */
+static void test_too_few_places(void **state) {
+    struct world *w = *state;
+    node(w, "n0", "4");
+    node(w, "n1", "4");
+    patch(w, NODES "/n0", SL_JSON_CONST({"metadata" : {"labels" : {"example.com/rack" : "r0"}}}));
+    job(w, "a", 3, "1",
+        JOBSPEC("{type: rack, count: 1, with: [" NODE("a", "1") "]}, " NODE("b", "2")));
+    run(w, SL_SEC);
+    uint32_t writes = w->writes;
+    run(w, 10 * SL_SEC);
+    assert_int_equal(w->writes, writes);
+    assert_field(w, FLUXJOBS "/a-job", "status.reason", "TooFewPlaces");
+    assert_field(w, FLUXJOBS "/a-job", "status.message",
+                 "The jobspec gives the Job 2 places for 3 pods");
+    pod(w, "b", "4", "", ""); /* it has nothing */
+    pod(w, "c", "4", "", "");
+    run(w, SL_SEC);
+    assert_field(w, FLUXJOBS "/b-pod", "status.state", "Running");
+    assert_field(w, FLUXJOBS "/c-pod", "status.state", "Running");
+}
+
+/* The first claim of a volume makes the queue read more kinds. What it has decided meanwhile stays:
+ * the answer to a write of before is not newer. */
+static void test_first_claim(void **state) {
+    struct world *w = *state;
+    struct fakeapi_faults slow = {.delay = 1, .longest = 100 * SL_MSEC};
+    node(w, "n0", "1");
+    pod(w, "b", "1", "", "");
+    run(w, SL_SEC);
+    pod(w, "a", "1", "", "");
+    run(w, 10 * SL_SEC);
+    int64_t jobid = number(w, FLUXJOBS "/a-pod", "status.jobid");
+    fakeapi_set_faults(w->api, &slow);
+    patch(w, FLUXJOBS "/a-pod", SL_JSON_CONST({"spec" : {"priority" : 5}}));
+    run(w, SL_MSEC); /* its status is on the way */
+    phase(w, "b", "Succeeded");
+    run(w, SL_MSEC); /* it has the place of the other one */
+    slow.longest = 5 * SL_SEC;
+    fakeapi_set_faults(w->api, &slow);
+    pod(w, "c", "1", "", "'volumes':[{'name':'v','persistentVolumeClaim':{'claimName':'v'}}]");
+    run(w, SL_MSEC);
+    fakeapi_set_faults(w->api, NULL);
+    run(w, 20 * SL_SEC);
+    assert_int_equal(number(w, FLUXJOBS "/a-pod", "status.jobid"), jobid);
+    assert_field(w, PODS "/a", "spec.nodeName", "n0");
+}
+
+/* The queue of a job is shown whoever says it: its annotation, its jobspec or its FluxJob. */
+static void test_queue_is_shown(void **state) {
+    static const char text[] = "apiVersion: config.kueue.x-k8s.io/v1beta2\n"
+                               "kind: Configuration\n"
+                               "fluxqueue:\n"
+                               "  queues:\n"
+                               "  - {name: default}\n"
+                               "  - {name: batch}\n"
+                               "  - {name: other}\n";
+    struct world *w = *state;
+    struct sl_settings *settings = NULL;
+    struct sl_err err = {0};
+    assert_true(
+        sl_settings_parse("config", text, sizeof text - 1, NULL, NULL, &settings, NULL, &err) >= 0);
+    sl_fluxqueue_configure(w->q[0], settings);
+    sl_settings_free(w->settings);
+    w->settings = settings;
+    node(w, "n0", "1");
+    pod(w, "a", "1", "'fluxqueue/queue':'batch'", "");
+    run(w, SL_SEC);
+    pod(w, "b", "1", "'fluxqueue/queue':'batch'", "");
+    pod(w, "c", "1", "", "");
+    run(w, SL_SEC);
+    assert_field(w, FLUXJOBS "/a-pod", "status.queue", "batch");
+    assert_field(w, FLUXJOBS "/b-pod", "status.queue", "batch");
+    assert_field(w, FLUXJOBS "/c-pod", "status.queue", "");
+    patch(w, FLUXJOBS "/b-pod", SL_JSON_CONST({"spec" : {"queue" : "other"}}));
+    run(w, SL_SEC);
+    assert_field(w, FLUXJOBS "/b-pod", "status.queue", "other");
+    stop(w, 0);
+    start(w, 0, false);
+    run(w, 10 * SL_SEC);
+    assert_field(w, FLUXJOBS "/a-pod", "status.queue", "batch");
+    assert_field(w, FLUXJOBS "/b-pod", "status.queue", "other");
+    phase(w, "a", "Succeeded");
+    run(w, SL_SEC);
+    assert_field(w, FLUXJOBS "/a-pod", "status.state", "Completed");
+    assert_field(w, FLUXJOBS "/a-pod", "status.queue", "batch");
+}
+
+/* Pods that have ended are counted. */
+static void test_ended_pods(void **state) {
+    struct world *w = *state;
+    node(w, "n0", "4");
+    job(w, "a", 2, "1", "");
+    run(w, SL_SEC);
+    (void)child(w, "Job", "a", 0);
+    (void)child(w, "Job", "a", 1);
+    run(w, SL_SEC);
+    assert_int_equal(number(w, FLUXJOBS "/a-job", "status.pods.finished"), 0);
+    phase(w, "a-0", "Succeeded");
+    run(w, SL_SEC);
+    assert_int_equal(number(w, FLUXJOBS "/a-job", "status.pods.finished"), 1);
+    phase(w, "a-1", "Succeeded");
+    patch(
+        w, JOBS "/a/status",
+        SL_JSON_CONST({"status" : {"conditions" : [ {"type" : "Complete", "status" : "True"} ]}}));
+    run(w, SL_SEC);
+    assert_field(w, FLUXJOBS "/a-job", "status.state", "Completed");
+    assert_int_equal(number(w, FLUXJOBS "/a-job", "status.pods.finished"), 2);
+}
+
+static uint32_t rejected(const struct sl_fluxqueue *q) {
+    uint32_t at = 0, n = 0;
+    for (struct sl_rec *r; (r = sl_inf_each(q->inf, FQ_FLUXJOB, &at));)
+        n += fq_job_of(r)->state == FQ_REJECTED;
+    return n;
+}
+
+/* Rejected jobs are tried again some at a time, and all of them. */
+static void test_many_rejected(void **state) {
+    struct world *w = *state;
+    const uint32_t jobs = 3 * FQ_MAX_RETRIES;
+    char name[32];
+    node(w, "n0", "1");
+    for (uint32_t i = 0; i < jobs; i++) {
+        sl_fmt(name, sizeof name, "p%u", i);
+        pod(w, name, "2", "", "");
+    }
+    run(w, 10 * SL_SEC);
+    assert_int_equal(rejected(w->q[0]), jobs);
+    patch(w, NODES "/n0/status", SL_JSON_CONST({"status" : {"allocatable" : {"cpu" : "2"}}}));
+    run(w, FQ_RETRY_PAUSE / 2);
+    assert_int_equal(rejected(w->q[0]), jobs - FQ_MAX_RETRIES);
+    run(w, SL_SEC);
+    assert_int_equal(rejected(w->q[0]), 0);
+}
+
+/* A graph that takes long to make is made the more seldom. */
+static void test_slow_graph(void **state) {
+    struct world *w = *state;
+    node(w, "n0", "4");
+    pod(w, "a", "1", "", "");
+    run(w, SL_SEC);
+    node(w, "n1", "4");
+    while (w->q[0]->rebuilt_at != fakeapi_now(w->api)) {
+        fakeapi_advance(w->api, fakeapi_now(w->api) + SL_MSEC);
+        sl_fluxqueue_tick(w->q[0]);
+    }
+    assert_int_equal(sl_fluxqueue_next(w->q[0]), fakeapi_now(w->api));
+    fakeapi_advance(w->api, fakeapi_now(w->api) + 300 * SL_MSEC); /* it took so long */
+    node(w, "n2", "8");
+    pod(w, "b", "8", "", "");
+    run(w, 800 * SL_MSEC);
+    assert_field(w, PODS "/b", "spec.nodeName", "");
+    run(w, SL_SEC);
+    assert_field(w, PODS "/b", "spec.nodeName", "n2");
+    node(w, "n3", "16"); /* this one was quick */
+    pod(w, "c", "16", "", "");
+    run(w, SL_SEC);
+    assert_field(w, PODS "/c", "spec.nodeName", "n3");
+}
+
+/* Another duration of a job that runs makes no new graph. */
+static void test_longer(void **state) {
+    struct world *w = *state;
+    node(w, "n0", "4");
+    pod(w, "a", "3", "", "");
+    run(w, SL_SEC);
+    sl_time rebuilt = w->q[0]->rebuilt_at;
+    patch(w, FLUXJOBS "/a-pod", SL_JSON_CONST({"spec" : {"duration" : 1000}}));
+    run(w, SL_SEC);
+    pod(w, "b", "4", "", "");
+    run(w, 10 * SL_SEC);
+    assert_field(w, FLUXJOBS "/b-pod", "status.estimatedStart", "2026-01-01T00:16:40Z");
+    assert_int_equal(w->q[0]->rebuilt_at, rebuilt);
+}
+
+/* A job in the queue sees a node whose label has come to be large enough. */
+static void test_compared_label(void **state) {
+    struct world *w = *state;
+    node(w, "n0", "4");
+    node(w, "n1", "4");
+    patch(w, NODES "/n0", SL_JSON_CONST({"metadata" : {"labels" : {"cores" : "8"}}}));
+    patch(w, NODES "/n1", SL_JSON_CONST({"metadata" : {"labels" : {"cores" : "64"}}}));
+    pod(w, "a", "4", "", "'nodeSelector':{'cores':'64'}");
+    run(w, SL_SEC);
+    pod(w, "b", "4", "",
+        "'affinity':{'nodeAffinity':{'requiredDuringSchedulingIgnoredDuringExecution':"
+        "{'nodeSelectorTerms':[{'matchExpressions':[{'key':'cores','operator':'Gt',"
+        "'values':['32']}]}]}}}");
+    run(w, SL_SEC);
+    assert_field(w, FLUXJOBS "/b-pod", "status.reason", "Submitted");
+    sl_time rebuilt = w->q[0]->rebuilt_at;
+    patch(w, NODES "/n0", SL_JSON_CONST({"metadata" : {"labels" : {"zone" : "a"}}}));
+    run(w, SL_SEC);
+    assert_int_equal(w->q[0]->rebuilt_at, rebuilt);
+    patch(w, NODES "/n0", SL_JSON_CONST({"metadata" : {"labels" : {"cores" : "128"}}}));
+    run(w, SL_SEC);
+    assert_field(w, PODS "/b", "spec.nodeName", "n0");
+}
+
+/* A begin time that is set while the job waits in the queue is kept. */
+static void test_later_begin(void **state) {
+    struct world *w = *state;
+    node(w, "n0", "1");
+    pod(w, "a", "1", "", "");
+    run(w, SL_SEC);
+    pod(w, "b", "1", "", "");
+    run(w, SL_SEC);
+    patch(w, FLUXJOBS "/b-pod", SL_JSON_CONST({"spec" : {"beginTime" : "2026-01-01T00:10:00Z"}}));
+    run(w, SL_SEC);
+    assert_field(w, FLUXJOBS "/b-pod", "status.reason", "BeginTime");
+    phase(w, "a", "Succeeded");
+    run(w, SL_MINUTE);
+    assert_field(w, PODS "/b", "spec.nodeName", "");
+    run(w, 10 * SL_MINUTE);
+    assert_field(w, PODS "/b", "spec.nodeName", "n0");
+}
+
+/* A node that is being deleted gets nothing more. */
+static void test_node_going(void **state) {
+    struct world *w = *state;
+    node(w, "n0", "4");
+    patch(w, NODES "/n0", SL_JSON_CONST({"metadata" : {"finalizers" : ["example.com/a"]}}));
+    pod(w, "a", "1", "", "");
+    run(w, SL_SEC);
+    assert_field(w, PODS "/a", "spec.nodeName", "n0");
+    drop(w, NODES "/n0");
+    run(w, SL_SEC);
+    pod(w, "b", "1", "", "");
+    run(w, SL_SEC);
+    assert_field(w, FLUXJOBS "/b-pod", "metadata.name", "b-pod");
+    assert_field(w, PODS "/b", "spec.nodeName", "");
+}
+
+/* To suspend a Job that runs is not to stop it; to take its pods away is. */
+static void test_suspended_by_hand(void **state) {
+    struct world *w = *state;
+    node(w, "n0", "1");
+    job(w, "a", 1, "1", "");
+    run(w, SL_SEC);
+    assert_false(sl_json_bool(fakeapi_get(w->api, JOBS "/a"), "spec.suspend", true));
+    patch(w, JOBS "/a", SL_JSON_CONST({"spec" : {"suspend" : true}}));
+    run(w, SL_SEC);
+    assert_false(sl_json_bool(fakeapi_get(w->api, JOBS "/a"), "spec.suspend", true));
+    patch(w, JOBS "/a", SL_JSON_CONST({"spec" : {"parallelism" : 0}}));
+    run(w, SL_SEC);
+    assert_field(w, FLUXJOBS "/a-job", "status.reason", "ScaledToZero");
+    pod(w, "b", "1", "", "");
+    run(w, SL_SEC);
+    assert_field(w, PODS "/b", "spec.nodeName", "n0");
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(test_too_few_slots),  TEST(test_too_few_places), TEST(test_first_claim),
+        TEST(test_queue_is_shown), TEST(test_ended_pods),     TEST(test_many_rejected),
+        TEST(test_slow_graph),     TEST(test_longer),         TEST(test_compared_label),
+        TEST(test_later_begin),    TEST(test_node_going),     TEST(test_suspended_by_hand),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
