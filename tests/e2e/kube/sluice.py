@@ -448,7 +448,7 @@ class Watch:
                     return None
                 version = event["object"]["metadata"]["resourceVersion"]
                 if event["type"] == "DELETED":
-                    self.faults.append(f"{event['object']['metadata']['name']} was deleted")
+                    self._gone(event["object"])
                 elif event["type"] != "BOOKMARK":
                     self.events += 1
                     self._note(event["object"])
@@ -458,6 +458,9 @@ class Watch:
             return version
         finally:
             connection.close()
+
+    def _gone(self, thing):
+        self.faults.append(f"{thing['metadata']['name']} was deleted")
 
     def _note(self, thing):
         name = thing["metadata"]["name"]

@@ -1,20 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """The ledger of the queue on the resource graph in a real PostgreSQL server: what the seeds ask of it, and what is left
-of it when the server and Sluice are killed."""
+of it when the server and Sluice are killed. SL_LEDGER_JOBS: so many jobs then."""
 
+import calendar
 import os
+import threading
 import time
 
 import pytest
 
-from kube import until
+from kube import Failure, until
 from postgres import Postgres
-from sluice import Sluice, say
-from test_fluxqueue import PODS, Bed, pod
+from sluice import Sluice, Watch, at_once, say
+from test_fluxqueue import FLUXJOBS, PODS, Bed, pod
 
-TIME_LIMIT = 300
-PATIENCE = 90
-JOBS = 200
+JOBS = int(os.environ.get("SL_LEDGER_JOBS", "200"))
+TIME_LIMIT = 400 + JOBS // 2
+PATIENCE = 180 + JOBS // 5
+KILLS = 3  # of each
+AWAY = 2  # seconds
 sluice = None
 
 
@@ -53,29 +57,166 @@ def test_questions(bed, server):
     until(lambda: server.query("SELECT count(*) FROM jobs WHERE ended IS NULL") == [["0"]], PATIENCE, "ends")
 
 
-def test_killed(bed, server):
-    """both are killed in the middle of many jobs: nothing is lost, nothing is there twice"""
-    for i in range(JOBS):
-        bed.api.request("POST", PODS, pod(f"many-{i:03}", cpu="1", sleep="1"))
-        if i == JOBS // 3:
+# ---- what the API server has seen ----
+
+
+def seconds(stamp):
+    return calendar.timegm(time.strptime(stamp, "%Y-%m-%dT%H:%M:%SZ")) if stamp else None
+
+
+class Seen(Watch):
+    """Follows FluxJobs: of each uid the times and places that its status has ever shown, in their order."""
+
+    def __init__(self, cluster):
+        super().__init__(cluster, "default")
+        self.path = FLUXJOBS
+        self.jobs = {}  # uid: {field: values}
+        self.ended = set()  # names
+
+    def _note(self, thing):
+        meta, status = thing["metadata"], thing.get("status", {})
+        job = self.jobs.setdefault(meta["uid"], {"name": thing["spec"]["name"], "gone": False})
+        for field in ("jobid", "submittedAt", "startedAt", "finishedAt", "nodeList"):
+            seen = job.setdefault(field, [])
+            if status.get(field) and status[field] not in seen:
+                seen.append(status[field])
+        if status.get("state") in ("Completed", "Failed"):
+            self.ended.add(job["name"])
+
+    def _gone(self, thing):
+        self._note(thing)
+        self.jobs[thing["metadata"]["uid"]]["gone"] = True
+
+
+def recorded(server):
+    """uid: its events in the order of the ledger."""
+    found = {}
+    for uid, *event in server.query(
+        "SELECT uid, kind, time_ns / 1000000000, coalesce(jobid, 0), coalesce(nodes, ''), number FROM events"
+        " WHERE flux_job_name LIKE 'many-%' OR name LIKE 'many-%' ORDER BY id"
+    ):
+        kind, at, jobid, nodes, number = event
+        found.setdefault(uid, []).append((kind, int(at), int(jobid), nodes, number))
+    return found
+
+
+LAST = {"end", "cancel"}
+
+
+def differences(seen, ledger):
+    """What the ledger has otherwise than the API server, as texts."""
+    wrong = [f"{uid}: not in the API" for uid in ledger.keys() - seen.keys()]
+    for uid, job in seen.items():
+        events = ledger.get(uid, [])
+        by = {}
+        for kind, *rest in events:
+            by.setdefault(kind, []).append(rest)
+        name = f"{job['name']} ({[e[0] for e in events]}, {job})"
+        if not job["submittedAt"]:  # deleted before anybody queued it
+            wrong += [f"{name}: recorded, and never submitted"] if events else []
+            continue
+        order = [e[0] for e in events if e[0] in {"submit", "start"} | LAST]
+        expected = ["submit"] + ["start"] * bool(job["startedAt"]) + ["end" if "end" in by else "cancel"]
+        if order != expected:
+            wrong.append(f"{name}: expected {expected}")
+            continue
+        for kind, field in (("submit", "submittedAt"), ("start", "startedAt"), (order[-1], "finishedAt")):
+            times = [seconds(stamp) for stamp in job[field]]
+            if times and [e[0] for e in by.get(kind, [])] != times:
+                wrong.append(f"{name}: {kind} at {by.get(kind)}, expected {times}")
+        if any(e[1] != job["jobid"][0] for kind in order for e in by[kind]) or len(job["jobid"]) != 1:
+            wrong.append(f"{name}: another job id")
+        # One that was deleted before its start could be shown has none.
+        if job["startedAt"] and [e[2] for e in by["start"] if e[2]] != job["nodeList"]:
+            wrong.append(f"{name}: started on {by['start']}")
+        if order[-1] == "end" and [e[2] for e in by.get("pod_bind", [])] != job["nodeList"]:
+            wrong.append(f"{name}: bound to {by.get('pod_bind')}")
+    return wrong
+
+
+# ---- kills ----
+
+
+EVERY = 20
+
+
+def is_large(i):
+    return i % EVERY == 7
+
+
+def delete(api, i):
+    api.patiently("DELETE", f"{PODS}/many-{i:04}", seconds=PATIENCE)
+
+
+def create(api, i):
+    """Small ones end by themselves. A large one is deleted with the fifth after it: the last of these has to wait."""
+    large = is_large(i)
+    if large and i >= 5 * EVERY:
+        delete(api, i - 5 * EVERY)
+    size = {"cpu": "7", "sleep": "600", "duration": 600} if large else {"cpu": "100m", "sleep": "1", "duration": 20}
+    api.patiently("POST", PODS, pod(f"many-{i:04}", **size), seconds=PATIENCE)
+
+
+def kill(bed, server, seen):
+    """Each of them several times while jobs end, in turn and at the same moment."""
+    small = sum(not is_large(i) for i in range(JOBS))
+    for i in range(KILLS):
+        done = small * (i + 1) // (KILLS + 2)
+        try:
+            until(lambda at=done: len(seen.ended) >= at, PATIENCE, f"the end of {done} jobs")
+        except Failure as reason:
+            states = [j.get("status", {}).get("state") for j in bed.api.get(FLUXJOBS)["items"]]
+            raise Failure(f"{reason}; states: { {s: states.count(s) for s in states} }") from None
+        say(f"# after {len(seen.ended)} jobs: kill -9 of {['the server', 'Sluice', 'both'][i % 3]}")
+        if i % 3 != 1:
             server.kill9()
-        if i == JOBS // 2:
+        if i % 3 != 0:
             bed.sluice.kill9()
             bed.sluice.start()
-    time.sleep(2)
-    server.start()
-    until(
-        lambda: all(bed.state(f"many-{i:03}-pod") == "Completed" for i in (0, JOBS // 2, JOBS - 1)),
-        PATIENCE,
-        "the ends",
-    )
+        if i % 3 != 1:
+            time.sleep(AWAY)
+            if i % 3 == 0:  # and while it is away
+                bed.sluice.kill9()
+                bed.sluice.start()
+            server.start()
 
-    def counted(what):
-        return int(server.query(f"SELECT count(*) FROM jobs WHERE name LIKE 'many-%' AND {what}")[0][0])
 
-    until(lambda: counted("ended IS NOT NULL") == JOBS, PATIENCE, "all jobs in the ledger")
-    assert counted("started IS NULL") == 0
-    assert server.query("SELECT count(*) FROM jobs GROUP BY namespace, name HAVING count(*) > 1") == []
-    for i in range(JOBS):
-        bed.api.request("DELETE", f"{PODS}/many-{i:03}")
+def test_killed(bed, server):
+    """both are killed in the middle of many jobs: each submission, start, end and cancellation is there once"""
+    began = time.monotonic()
+    with Seen(bed.api) as seen:
+        until(lambda: seen.lists, PATIENCE, "the watch")
+        creators = threading.Thread(target=at_once, args=(bed.api, range(JOBS), create, 4), daemon=True)
+        creators.start()
+        kill(bed, server, seen)
+        creators.join(PATIENCE)
+        assert not creators.is_alive()
+        at_once(bed.api, [i for i in range(max(0, JOBS - 5 * EVERY), JOBS) if is_large(i)], delete, 1)
+        small = sum(not is_large(i) for i in range(JOBS))
+        until(lambda: len(seen.ended) >= small, PATIENCE, "all jobs to end")
+        until(
+            lambda: all(j["gone"] for j in list(seen.jobs.values()) if is_large(int(j["name"][5:]))),
+            PATIENCE,
+            "what was deleted to be gone",
+        )
+        caught_up = time.monotonic()
+        until(lambda: not differences(seen.jobs, recorded(server)) or time.monotonic() > caught_up + 60, 90, "it")
+        wrong = differences(seen.jobs, recorded(server))
+        assert not wrong, f"{len(wrong)}: " + "; ".join(wrong[:3])
+        ledger = recorded(server)
+        say(
+            f"# {len(seen.jobs)} FluxJobs, {sum(map(len, ledger.values()))} events in {time.monotonic() - began:.0f} s,"
+            f" {time.monotonic() - caught_up:.1f} s after the last end; Sluice {bed.sluice.rss_mb('VmHWM'):.0f} MB"
+        )
+        assert small <= len(seen.jobs) <= JOBS and len(ledger) <= len(seen.jobs)
+        cancelled = sum(events[-1][0] == "cancel" for events in ledger.values())
+        say(f"# {cancelled} of them cancelled")
+        assert cancelled > 0
+        # that they are removed is not news
+        at_once(bed.api, [i for i in range(JOBS) if not is_large(i)], delete, 4)
+        until(lambda: not bed.api.get(f"{FLUXJOBS}?limit=1")["items"], PATIENCE, "no FluxJob to be left")
+        bed.sluice.kill9()  # also not if it is killed before it could be
+        bed.sluice.start()
+        time.sleep(1)
+        assert recorded(server) == ledger
     bed.none_left()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clients that people have, against `sluice up`: three kubectl, Debian's Python client, helm.
+"""Clients that people have, against `sluice up`: three kubectl and Debian's Python client.
 
     tests/e2e/run up/test_clients.py -k debian  # only what has that in its name
 
@@ -566,49 +566,3 @@ def test_python_stream():
         ["/usr/bin/python3", "-c", script, str(up.kubeconfig)], capture_output=True, text=True, timeout=120
     )
     assert ran.returncode == 0 and "fine" in ran.stdout, ran.stdout + ran.stderr
-
-
-def test_helm():
-    """a chart is installed, upgraded, rolled back and removed"""
-    built = subprocess.run([kube.HERE / "build", "helm"], stdout=subprocess.PIPE, text=True)
-    if built.returncode:
-        raise Unavailable("helm cannot be built here")
-    chart = work / "chart"
-    (chart / "templates").mkdir(parents=True)
-    (chart / "Chart.yaml").write_text("apiVersion: v2\nname: sample\nversion: 0.1.0\n")
-    (chart / "values.yaml").write_text("color: blue\nreplicas: 1\n")
-    (chart / "templates" / "all.yaml").write_text(
-        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: '{{ .Release.Name }}-settings'}\n"
-        "data: {color: '{{ .Values.color }}'}\n---\n"
-        + DEPLOYMENT.replace("{name: web}", "{name: '{{ .Release.Name }}-web'}").replace(
-            "replicas: 2", "replicas: {{ .Values.replicas }}"
-        )
-    )
-
-    def helm(*args):
-        ran = subprocess.run(
-            [pathlib.Path(built.stdout.strip()) / "helm", f"--kubeconfig={up.kubeconfig}", *args],
-            capture_output=True,
-            text=True,
-            timeout=300,
-            env={
-                **os.environ,
-                "HELM_CACHE_HOME": str(work / "helm"),
-                "HELM_CONFIG_HOME": str(work / "helm"),
-                "HELM_DATA_HOME": str(work / "helm"),
-            },
-        )
-        assert ran.returncode == 0, f"helm {' '.join(args)}: {ran.stdout}\n{ran.stderr}"
-        return ran.stdout
-
-    def color():
-        return up.get("/api/v1/namespaces/default/configmaps/one-settings")["data"]["color"]
-
-    assert "STATUS: deployed" in helm("install", "one", str(chart), "--wait", "--timeout=120s")
-    assert color() == "blue"
-    assert "REVISION: 2" in helm("upgrade", "one", str(chart), "--set=color=red,replicas=2", "--wait", "--timeout=120s")
-    assert color() == "red"
-    helm("rollback", "one", "1", "--wait", "--timeout=120s")
-    assert color() == "blue" and "one" in helm("list")
-    assert "uninstalled" in helm("uninstall", "one", "--wait", "--timeout=120s")
-    assert not up._try("/api/v1/namespaces/default/configmaps/one-settings")
