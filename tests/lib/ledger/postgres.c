@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "postgres.h"
 
-#include <arpa/inet.h>
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -14,11 +13,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "../../free_port.h"
 #include "core/base/fmt.h"
 
 #define START_MS 30000
@@ -89,17 +88,6 @@ static void run(const char *script) {
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
         (void)fprintf(stderr, "failed: %s\n", script);
     sl_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-}
-
-static int free_port(void) {
-    struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t len = sizeof a;
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-    sl_assert(fd >= 0 && bind(fd, (struct sockaddr *)&a, sizeof a) == 0);
-    sl_assert(getsockname(fd, (struct sockaddr *)&a, &len) == 0);
-    (void)close(fd);
-    return ntohs(a.sin_port);
 }
 
 void pg_begin(void) {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -11,13 +10,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "../../free_port.h"
+
 #define MAX_SERVERS 16
-#define START_MS 10000
+#define START_MS 30000
+/* A server that does not answer is a failure with a place, not a test that hangs. */
+#define ANSWER_S 60
 
 extern char **environ;
 
@@ -127,16 +129,6 @@ char *servers_file(const char *name) {
     return text;
 }
 
-int free_port(void) {
-    struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t len = sizeof a;
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    sl_assert(fd >= 0 && bind(fd, (struct sockaddr *)&a, sizeof a) == 0);
-    sl_assert(getsockname(fd, (struct sockaddr *)&a, &len) == 0);
-    (void)close(fd);
-    return ntohs(a.sin_port);
-}
-
 void server_init(struct server *s, const char *name) {
     *s = (struct server){.port = free_port(), .cluster_port = free_port()};
     sl_assert(snprintf(s->name, sizeof s->name, "%s", name) < (int)sizeof s->name);
@@ -161,8 +153,11 @@ static int dial(int port) {
     struct sockaddr_in a = {.sin_family = AF_INET,
                             .sin_port = htons((uint16_t)port),
                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct timeval limit = {.tv_sec = ANSWER_S};
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     sl_assert(fd >= 0);
+    sl_assert(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit) == 0);
+    sl_assert(setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit) == 0);
     if (connect(fd, (struct sockaddr *)&a, sizeof a) == 0)
         return fd;
     (void)close(fd);
@@ -186,6 +181,7 @@ void server_start(struct server *s) {
     for (int waited = 0; waited < START_MS && fd < 0; waited += 10) {
         nap(10);
         fd = dial(s->port);
+        sl_assert(waitpid(s->pid, NULL, WNOHANG) == 0); /* it has not ended */
     }
     sl_assert(fd >= 0);
     (void)close(fd);

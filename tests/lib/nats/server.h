@@ -30,7 +30,6 @@ void servers_certificates(void);
 /* Runs a shell script in the folder. */
 void servers_script(const char *script);
 
-int free_port(void);
 /* A server with a name and a port of its own. */
 void server_init(struct server *s, const char *name);
 /* Writes its configuration: besides name and address the text, which is printf's. */

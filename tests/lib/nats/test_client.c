@@ -20,6 +20,7 @@
 #include <unistd.h>
 #include <uv.h>
 
+#include "../../free_port.h"
 #include "core/base/buf.h"
 #include "core/base/time.h"
 #include "creds.h"
@@ -76,7 +77,11 @@ static int finish(void **state) {
     (void)state;
     sl_nats_client_freep(&t.client);
     uv_close((uv_handle_t *)&t.timer, NULL);
-    (void)uv_run(&t.loop, UV_RUN_DEFAULT);
+    for (sl_time until = now() + 60 * SL_SEC; uv_loop_alive(&t.loop) && now() < until;)
+        if (uv_run(&t.loop, UV_RUN_NOWAIT))
+            (void)usleep(1000);
+    if (uv_loop_alive(&t.loop))
+        uv_print_all_handles(&t.loop, stderr);
     assert_int_equal(uv_loop_close(&t.loop), 0);
     return 0;
 }
