@@ -535,9 +535,10 @@ static void permission_is_granted(void **state) {
     sl_nats_conn c = open_conn(NULL, "nats://u:pass@127.0.0.1:%d", s.port);
     subscribe(c, "a.*");
     WAIT_UNTIL(t.seen[1].errors == 1, 3000);
+    /* Before that: a server that reads its configuration drops whoever is about to log in. */
+    int fd = publisher_open(&s, "\"user\":\"u\",\"pass\":\"pass\"");
     server_configure(&s, config, ", \"a.*\"");
     server_signal(&s, SIGHUP);
-    int fd = publisher_open(&s, "\"user\":\"u\",\"pass\":\"pass\"");
     for (int i = 0; i < 100 && t.seen[1].messages == 0; i++) { /* it reads its configuration */
         t.port->ops->unsubscribe(t.port, c, "a.*");
         subscribe(c, "a.*");
