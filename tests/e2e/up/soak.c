@@ -131,7 +131,8 @@ static void turn(struct soak *s, sl_span step, bool wait) {
     sl_cluster_tick(s->cluster);
     sl_kubelet_tick(s->runtime);
     if (wait)
-        (void)uv_timer_start(&s->timer, on_timer, 1, 0);
+        (void)uv_timer_start(&s->timer, on_timer, 1,
+                             1); /* repeats: one that is over would not wake it */
     (void)uv_run(&s->loop, wait ? UV_RUN_ONCE : UV_RUN_NOWAIT);
 }
 

@@ -128,7 +128,7 @@ static void take_events(void) {
 /* The loop runs for so long, and nobody reads. */
 static void read_nothing(int ms) {
     for (sl_time until = now() + ms * SL_MSEC; now() < until;) {
-        (void)uv_timer_start(&t.timer, on_timer, 20, 0);
+        (void)uv_timer_start(&t.timer, on_timer, 20, 20);
         (void)uv_run(&t.loop, UV_RUN_ONCE);
     }
 }
@@ -147,9 +147,10 @@ static uint32_t read_slowly(void) {
     return n;
 }
 
-/* One turn of the loop; it sleeps until it is woken, or for so long. */
+/* One turn of the loop; it sleeps until it is woken, or for so long. The timer repeats: one that is
+ * over when the turn begins has run before the loop sleeps, which then would be for ever. */
 static void turn(uint64_t ms) {
-    (void)uv_timer_start(&t.timer, on_timer, ms, 0);
+    (void)uv_timer_start(&t.timer, on_timer, ms, ms);
     (void)uv_run(&t.loop, ms ? UV_RUN_ONCE : UV_RUN_NOWAIT);
     take_events();
 }

@@ -134,7 +134,7 @@ static void on_timer(uv_timer_t *h) {
 static void turn(void) {
     struct sl_nats_event e;
 
-    (void)uv_timer_start(&t.timer, on_timer, 10, 0);
+    (void)uv_timer_start(&t.timer, on_timer, 10, 10); /* repeats: see test_client.c */
     (void)uv_run(&t.loop, UV_RUN_ONCE);
     while (t.port->ops->next(t.port, &e)) {
         t.ups += e.kind == SL_NATS_UP;
