@@ -271,10 +271,13 @@ static void one_history(uint64_t seed, uint32_t *gone_on, uint32_t *refused) {
 }
 
 static void test_histories(void **state) {
+    enum { MAX_SEEDS = 200 };
     uint32_t gone_on = 0, refused = 0;
 
     (void)state;
-    for (uint64_t seed = 1; seed <= fx_seeds(60); seed++)
+    /* Which changes are committed before a restart is the thread's affair: until both were seen. */
+    for (uint64_t seed = 1; seed <= fx_seeds(60) || ((!gone_on || !refused) && seed <= MAX_SEEDS);
+         seed++)
         one_history(seed, &gone_on, &refused);
     print_message("# %u watches from before a restart, %u refused\n", gone_on, refused);
     assert_true(gone_on > 0 && refused > 0);

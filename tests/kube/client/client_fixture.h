@@ -409,11 +409,17 @@ static inline void fx_watch(struct fx *x, struct got *g, const char *path) {
     g->call = sl_kube_watch(x->p, path, on_line, on_reply, g);
 }
 
-/* Runs until so many answers came in all. */
-static inline void fx_run(struct fx *x, int done) {
+/* The guard repeats: one that is over when a turn of the loop begins has run before the loop
+ * sleeps, which then would be for ever. */
+static inline void fx_guard(struct fx *x, uint64_t ms) {
     x->late = false;
     uv_update_time(&x->loop);
-    (void)uv_timer_start(&x->guard, on_guard, 60000, 0);
+    (void)uv_timer_start(&x->guard, on_guard, ms, ms);
+}
+
+/* Runs until so many answers came in all. */
+static inline void fx_run(struct fx *x, int done) {
+    fx_guard(x, 60000);
     while (x->done < done && !x->late)
         (void)uv_run(&x->loop, UV_RUN_ONCE);
     (void)uv_timer_stop(&x->guard);
@@ -423,11 +429,10 @@ static inline void fx_run(struct fx *x, int done) {
 
 /* Runs for a while, whatever comes. */
 static inline void fx_run_ms(struct fx *x, uint64_t ms) {
-    x->late = false;
-    uv_update_time(&x->loop);
-    (void)uv_timer_start(&x->guard, on_guard, ms, 0);
+    fx_guard(x, ms);
     while (!x->late)
         (void)uv_run(&x->loop, UV_RUN_ONCE);
+    (void)uv_timer_stop(&x->guard);
 }
 
 static inline void fx_disconnect(struct fx *x) {
