@@ -21,6 +21,7 @@
  * ends, or does not read, as the port's number says. At the end everything is closed, once.
  */
 #include <netinet/in.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 #define ZLIB_CONST
@@ -482,6 +483,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     size_t heads = two ? (size_t)(two - (const char *)data) + 1 : size;
 
     if (!api.s) {
+        (void)signal(SIGPIPE, SIG_IGN); /* as sluice up does: the other end may be gone */
         api_fz_start(&api, (struct sl_apiserver_spec){0});
         sl_apiserver_runtime(api.s, &runtime);
         listen_for_links();
