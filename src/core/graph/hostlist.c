@@ -6,7 +6,6 @@
 #include "core/base/fmt.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #define MAX_DIGITS 18u /* of a number in a name: any such number fits an int64 */
@@ -48,6 +47,22 @@ static bool parse_number(const char **p, int64_t *ret, size_t *ret_digits) {
     return true;
 }
 
+/* A number of at least so many digits, which are at most MAX_DIGITS: how many it has. */
+static size_t put_number(char *out, int64_t number, int width) {
+    char digits[MAX_DIGITS + 1];
+    size_t n = 0;
+
+    do {
+        digits[n++] = (char)('0' + number % 10);
+        number /= 10;
+    } while (number > 0);
+    while (n < (size_t)width)
+        digits[n++] = '0';
+    for (size_t i = 0; i < n; i++)
+        out[i] = digits[n - 1 - i];
+    return n;
+}
+
 /* prefix[ids]suffix, where 'ids' is behind the bracket. */
 static int expand_brackets(struct sl_hostlist *h, struct sl_arena *a, const char *whole,
                            const char *prefix, size_t n_prefix, const char *ids, const char *suffix,
@@ -58,6 +73,7 @@ static int expand_brackets(struct sl_hostlist *h, struct sl_arena *a, const char
     if (n_prefix + n_suffix > SL_HOSTNAME_MAX)
         return sl_err_set(err, SL_ELIMIT, "\"%.40s…\": a host name of more than %u characters",
                           prefix, SL_HOSTNAME_MAX);
+    memcpy(name, prefix, n_prefix);
     for (const char *p = ids;; p++) {
         int64_t first, last;
         size_t digits, other;
@@ -73,9 +89,9 @@ static int expand_brackets(struct sl_hostlist *h, struct sl_arena *a, const char
             return sl_err_set(err, SL_ELIMIT, "\"%.60s\" is more than %u host names", whole,
                               SL_HOSTLIST_MAX);
         for (int64_t id = first; id <= last; id++) {
-            int n = snprintf(name, sizeof(name), "%.*s%0*" PRId64 "%.*s", (int)n_prefix, prefix,
-                             own, id, (int)n_suffix, suffix);
-            int r = push(h, a, name, (size_t)n, err);
+            size_t n = n_prefix + put_number(name + n_prefix, id, own);
+            memcpy(name + n, suffix, n_suffix);
+            int r = push(h, a, name, n + n_suffix, err);
             if (r < 0)
                 return r;
         }

@@ -142,6 +142,11 @@ static int execution(struct graphio_rv1 *x, yyjson_val *exec) {
                 return r;
     if (!list)
         return 0;
+    if (sl_idset_count(&x->ranks) > SL_HOSTLIST_MAX)
+        return graphio_jin_fail(x->j, list - 1, SL_ELIMIT,
+                                "nodelist: expected a host for each of %" PRIu64
+                                " ranks; a list has %u at most",
+                                sl_idset_count(&x->ranks), SL_HOSTLIST_MAX);
     yyjson_arr_foreach (list, i, n, v) {
         if ((r = graphio_jin_text(x->j, v, list - 1, "nodelist", &text)) < 0)
             return r;
