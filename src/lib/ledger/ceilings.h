@@ -28,8 +28,9 @@
 #define SL_LEDGER_MAX_URL 4096u   /* of the database; also of a path */
 #define SL_LEDGER_MAX_SECRETS 4u  /* passwords of a URL that messages are searched for */
 
-/* A server that has not answered a transaction by then has failed. */
+/* A server that has not answered a transaction by then has failed, or with more bytes. */
 #define SL_LEDGER_ANSWER (30 * SL_SEC)
+#define SL_LEDGER_MAX_ANSWER ((size_t)2 << 20)
 /* To connect to one host, if the URL does not say; and at most. Seconds. */
 #define SL_LEDGER_CONNECT_SECONDS 5
 #define SL_LEDGER_MAX_CONNECT_SECONDS 60

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 
 #include "core/base/buf.h"
 #include "core/base/fmt.h"
@@ -39,7 +40,8 @@ struct ledger_server {
     size_t attempts;
     sl_span patience; /* of one */
     int stop;
-    PGconn *conn; /* NULL: none */
+    PGconn *conn;    /* NULL: none */
+    size_t received; /* bytes of the answer, at least */
 };
 
 /* ---- messages ---- */
@@ -201,9 +203,15 @@ static int await(struct ledger_server *s, sl_time deadline, struct sl_err *err) 
             {.fd = PQsocket(s->conn), .events = (short)(unsent ? POLLIN | POLLOUT : POLLIN)},
             {.fd = s->stop, .events = POLLIN},
         };
-        int n = poll(fds, SL_LEN(fds), (int)(left / SL_MSEC) + 1);
+        int n = poll(fds, SL_LEN(fds), (int)(left / SL_MSEC) + 1), readable = 0;
         if (n > 0 && fds[1].revents)
             return sl_err_set(err, SL_ESTALE, "the program ends");
+        /* libpq collects rows without a limit. What it leaves in the socket counts again. */
+        if (ioctl(fds[0].fd, FIONREAD, &readable) == 0 && readable > 0)
+            s->received += (size_t)readable;
+        if (s->received > SL_LEDGER_MAX_ANSWER)
+            return sl_err_set(err, SL_EIO, "an answer of the server has more than %zu bytes",
+                              SL_LEDGER_MAX_ANSWER);
         if (n > 0 && fds[0].revents & ~POLLOUT && !PQconsumeInput(s->conn))
             return failed(s, PQerrorMessage(s->conn), SL_EIO, err);
         /* What is written may be all that the server waits for. */
@@ -229,6 +237,10 @@ static int check_result(struct ledger_server *s, const PGresult *res, struct sl_
     case PGRES_TUPLES_OK:
     case PGRES_PIPELINE_SYNC:
         return SL_OK;
+    case PGRES_COPY_IN:
+    case PGRES_COPY_OUT:
+    case PGRES_COPY_BOTH:
+        return sl_err_set(err, SL_EIO, "the server copies, which was not requested");
     default: /* without the details, which may quote the row */
         text = PQresultErrorField(res, PG_DIAG_MESSAGE_PRIMARY);
         return failed(s, text ? text : PQresultErrorMessage(res),
@@ -236,11 +248,13 @@ static int check_result(struct ledger_server *s, const PGresult *res, struct sl_
     }
 }
 
-/* Results of what was sent, outside of a pipeline; the number in the last row of the last one. */
+/* Results of what was sent, outside of a pipeline; the number in the last row of the last one. If
+ * the server failed they are not read to the end: the connection is of no use then. */
 static int results(struct ledger_server *s, int64_t *ret_number, struct sl_err *err) {
     const sl_time deadline = ledger_monotonic() + SL_LEDGER_ANSWER;
     int r = SL_OK;
 
+    s->received = 0;
     for (;;) {
         int waited = await(s, deadline, err);
         if (waited < 0)
@@ -253,6 +267,8 @@ static int results(struct ledger_server *s, int64_t *ret_number, struct sl_err *
         if (r >= 0 && ret_number && PQntuples(res) > 0 && PQnfields(res) > 0)
             *ret_number = strtoll(PQgetvalue(res, 0, 0), NULL, 10);
         PQclear(res);
+        if (r == SL_EIO) /* one that copies would say so for ever */
+            return r;
     }
 }
 
@@ -424,6 +440,7 @@ static int pipeline_results(struct ledger_server *s, struct sl_err *err) {
     bool committed = false, synced = false;
     int r = SL_OK;
 
+    s->received = 0;
     while (!synced) {
         int waited = await(s, deadline, err);
         if (waited < 0)
@@ -440,6 +457,8 @@ static int pipeline_results(struct ledger_server *s, struct sl_err *err) {
         if (r >= 0 && status != PGRES_PIPELINE_ABORTED)
             r = check_result(s, res, err);
         PQclear(res);
+        if (r == SL_EIO)
+            return r;
     }
     if (r >= 0 && !committed)
         return sl_err_set(err, SL_EIO, "the server has not committed a transaction");

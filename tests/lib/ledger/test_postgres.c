@@ -285,6 +285,88 @@ static void test_silent(void **state) {
     fx_done(&f);
 }
 
+/* What a hostile server says to the first query, after it has let us in. */
+struct hostile {
+    int listener;
+    const char *once, *again; /* messages, the second one without end */
+    size_t once_n, again_n;
+};
+
+#define LET_IN                                                                                     \
+    "R\0\0\0\x08\0\0\0\0"                                                                          \
+    "S\0\0\0\x19server_encoding\0UTF8\0"                                                           \
+    "Z\0\0\0\x05I"
+#define COLUMN                                                                                     \
+    "T\0\0\0\x1a\0\x01"                                                                            \
+    "c\0\0\0\0\0\0\0\0\0\0\x14\0\x08\xff\xff\xff\xff\0\0"
+#define ROW                                                                                        \
+    "D\0\0\0\x0c\0\x01\0\0\0\x02"                                                                  \
+    "42"
+#define COPIES "H\0\0\0\x07\0\0\0"
+
+static bool send_all(int fd, const char *s, size_t n) {
+    while (n > 0) {
+        ssize_t sent = send(fd, s, n, MSG_NOSIGNAL);
+        if (sent <= 0)
+            return false;
+        s += sent;
+        n -= (size_t)sent;
+    }
+    return true;
+}
+
+static void *be_hostile(void *arg) {
+    static char many[1 << 20];
+    const struct hostile *h = arg;
+    char got[4096];
+
+    for (size_t i = 0; h->again && i < sizeof many; i++)
+        many[i] = h->again[i % h->again_n];
+    for (int fd; (fd = accept(h->listener, NULL, NULL)) >= 0; (void)close(fd)) {
+        bool on = recv(fd, got, sizeof got, 0) > 0 && send_all(fd, LET_IN, sizeof LET_IN - 1) &&
+                  recv(fd, got, sizeof got, 0) > 0 && send_all(fd, h->once, h->once_n);
+        while (on && h->again && send_all(fd, many, sizeof many / h->again_n * h->again_n)) {
+        }
+        if (on && !h->again)
+            (void)recv(fd, got, sizeof got, 0); /* until it is closed */
+    }
+    return NULL;
+}
+
+/* Its answers have an end, in bytes and in time. */
+static void test_hostile(void **state) {
+    const struct {
+        struct hostile h;
+        const char *wanted;
+    } cases[] = {
+        {{0, COLUMN, ROW, sizeof COLUMN - 1, sizeof ROW - 1}, "has more than 2097152 bytes"},
+        {{0, COPIES, NULL, sizeof COPIES - 1, 0}, "the server copies"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < SL_LEN(cases); i++) {
+        struct hostile h = cases[i].h;
+        pthread_t thread;
+        struct fx f;
+        char url[256];
+        int port;
+
+        fx_init(&f);
+        h.listener = listen_silently(&port);
+        assert_int_equal(pthread_create(&thread, NULL, be_hostile, &h), 0);
+        sl_fmt(url, sizeof url, "postgres://me@127.0.0.1:%d/db?sslmode=disable&gssencmode=disable",
+               port);
+        open_url(&f, url, 0);
+        fx_life(&f, 1);
+        fx_flush(&f);
+        await_error(&f, cases[i].wanted);
+        fx_done(&f);
+        (void)shutdown(h.listener, SHUT_RDWR);
+        assert_int_equal(pthread_join(thread, NULL), 0);
+        (void)close(h.listener);
+    }
+}
+
 static void test_refusals(void **state) {
     char wrong[256], options[256], good[256];
     struct fx f;
@@ -406,11 +488,12 @@ static int end(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_same),     cmocka_unit_test(test_psql),
-        cmocka_unit_test(test_killed),   cmocka_unit_test(test_away),
-        cmocka_unit_test(test_hangs),    cmocka_unit_test(test_silent),
-        cmocka_unit_test(test_refusals), cmocka_unit_test(test_poison),
-        cmocka_unit_test(test_replicas), cmocka_unit_test(test_retention),
+        cmocka_unit_test(test_same),      cmocka_unit_test(test_psql),
+        cmocka_unit_test(test_killed),    cmocka_unit_test(test_away),
+        cmocka_unit_test(test_hangs),     cmocka_unit_test(test_silent),
+        cmocka_unit_test(test_refusals),  cmocka_unit_test(test_poison),
+        cmocka_unit_test(test_hostile),   cmocka_unit_test(test_replicas),
+        cmocka_unit_test(test_retention),
     };
     if (!pg_found()) {
         (void)fprintf(stderr, "PostgreSQL is not installed\n");
