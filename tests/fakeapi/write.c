@@ -334,7 +334,7 @@ int fa_write_update(struct fakeapi *a, uint32_t obj, bool status, yyjson_mut_doc
         yyjson_doc_free(now);
         return noop ? put_object_text(a, obj, 200, out) : fa_fail(out, 422, "Invalid", "%s", wrong);
     }
-    if (spec_differs(root, old))
+    if (!status && spec_differs(root, old))
         next_generation(root);
     bool over = is_over(root);
     fa_store_change(a, obj, now);
@@ -410,7 +410,7 @@ int fa_write_delete(struct fakeapi *a, uint32_t obj, const struct delete_options
                                                         : "");
     if (!going || grace < left) /* may be shortened, never lengthened */
         put_int(m, meta(m), "deletionGracePeriodSeconds", grace);
-    (void)sl_stamp(FAKEAPI_EPOCH + a->now + grace * SL_SEC, ends);
+    (void)sl_stamp(sl_time_add(FAKEAPI_EPOCH + a->now, sl_span_seconds(grace)), ends);
     if (!going || strcmp(ends, fa_meta_str(old, "deletionTimestamp")) < 0)
         put_str(m, meta(m), "deletionTimestamp", ends);
     if (a->bare && strcmp(r->k.kind, "Namespace") == 0)
