@@ -256,8 +256,11 @@ void fq_submit(struct sl_fluxqueue *q, struct fq_job *j) {
         j->submitted = q->client->wall;
     if (!j->jobid)
         fq_name_job(q, j, fq_next_jobid(q));
-    /* told so at once, whoever waits before it */
-    if (fq_impossible(q, request, policy_of(q, j, &info))) {
+    /* Before what depends on nodes: one of a queue that is not there is told so, whatever they have.
+     * What can never run is told so at once, whoever waits before it. */
+    uint32_t policy = 0;
+    if (sl_queues_match(q->queues, queue_of(j, &info), &policy) &&
+        fq_impossible(q, request, policy)) {
         sl_match_request_free(request);
         j->queued_hash = hash;
         reject(q, j);

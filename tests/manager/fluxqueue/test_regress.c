@@ -286,6 +286,21 @@ static void test_suspended_by_hand(void **state) {
     assert_field(w, PODS "/b", "spec.nodeName", "n0");
 }
 
+/* A queue that is not there is said to be so, whether or not there are nodes for the job. */
+static void test_no_such_queue(void **state) {
+    struct world *w = *state;
+    node(w, "n0", "4");
+    pod(w, "a", "2", "'fluxqueue/queue':'none'", "");
+    run(w, SL_SEC);
+    assert_field(w, FLUXJOBS "/a-pod", "status.reason", "NoSuchQueue");
+    patch(w, NODES "/n0/status", SL_JSON_CONST({"status" : {"allocatable" : {"cpu" : "1"}}}));
+    run(w, SL_SEC);
+    stop(w, 0);
+    start(w, 0, false);
+    run(w, 10 * SL_SEC);
+    assert_field(w, FLUXJOBS "/a-pod", "status.reason", "NoSuchQueue");
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void) {
@@ -294,6 +309,7 @@ int main(void) {
         TEST(test_queue_is_shown), TEST(test_ended_pods),     TEST(test_many_rejected),
         TEST(test_slow_graph),     TEST(test_longer),         TEST(test_compared_label),
         TEST(test_later_begin),    TEST(test_node_going),     TEST(test_suspended_by_hand),
+        TEST(test_no_such_queue),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
