@@ -456,6 +456,7 @@ struct sl_fluxqueue {
     bool restoring;         /* it is being made: pools are as large as can be */
     bool moved;             /* something happened that the queue has to look at */
     bool unranked;          /* no pass was made on this graph yet: reservations are not in it */
+    bool resubmitted;       /* nor since something was submitted that had one before */
     bool reordered;         /* places in the queue, or estimates, are to be shown again */
     bool showing;           /* and are shown now */
     sl_time shown_at, estimated_at; /* mono: when they were */

@@ -249,6 +249,7 @@ void fq_submit(struct sl_fluxqueue *q, struct fq_job *j) {
     }
     keep_queue(j, queue_of(j, &info));
     if (too_early(q, j, info.begin > j->begin ? info.begin : j->begin)) {
+        drop_estimate(j);
         sl_match_request_free(request);
         return;
     }
@@ -274,6 +275,7 @@ void fq_submit(struct sl_fluxqueue *q, struct fq_job *j) {
         return;
     }
     if (r < 0) {
+        drop_estimate(j);
         fq_job_set_state(j, FQ_REJECTED, r == SL_ENOENT ? "NoSuchQueue" : "NotSubmitted", "%s",
                          err.text);
         return;
@@ -283,6 +285,7 @@ void fq_submit(struct sl_fluxqueue *q, struct fq_job *j) {
     j->rejected = 0;
     q->moved = true;
     q->reordered = true;
+    q->resubmitted |= j->estimate != 0;
     set_waiting(j);
 }
 
@@ -428,18 +431,19 @@ static void apply(struct sl_fluxqueue *q, const struct sl_decision *d) {
     sl_rec_enqueue(&j->rec);
 }
 
-/* Those that grow come behind those that have a reservation, also after a restart. */
+/* Those that grow come behind those that have a reservation, also after a restart. What had one
+ * before it was submitted has another one now, or none. */
 static bool end_of_pass(struct sl_fluxqueue *q) {
     uint32_t at = 0;
-    if (!q->unranked)
+    if (!q->unranked && !q->resubmitted)
         return false;
-    q->unranked = false;
+    q->unranked = q->resubmitted = false;
     for (struct sl_rec *r; (r = sl_inf_each(q->inf, FQ_FLUXJOB, &at));) {
         struct fq_job *j = fq_job_of(r);
         if (j->held && j->missing)
             sl_rec_enqueue(r);
         if (j->queued && j->state != FQ_RESERVED)
-            drop_estimate(j); /* one of the graph before */
+            drop_estimate(j);
     }
     return true;
 }

@@ -198,8 +198,8 @@ bool fq_job_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
     }
     /* The status first: admission refuses another jobspec while that says that it runs. */
     if (j->version != j->written) {
-        if (q->unranked && j->queued && j->estimate && j->state == FQ_WAITING)
-            return false; /* the first pass on the new graph says what becomes of its reservation */
+        if ((q->unranked || q->resubmitted) && j->queued && j->estimate && j->state == FQ_WAITING)
+            return false; /* the next pass says what becomes of its reservation */
         w->tag = TAG_STATUS;
         j->sent = j->version;
         sl_rec_build_guarded(r, "status", w);

@@ -301,6 +301,27 @@ static void test_no_such_queue(void **state) {
     assert_field(w, FLUXJOBS "/a-pod", "status.reason", "NoSuchQueue");
 }
 
+/* What is submitted anew, since it asks for something else, keeps no reservation of before. */
+static void test_reservation_of_before(void **state) {
+    struct world *w = *state;
+    node(w, "n0", "4");
+    pod(w, "a", "2", "'fluxqueue/duration':'100s'", "");
+    pod(w, "b", "2", "", "");
+    run(w, SL_SEC);
+    set(w, "set", 1, "2");
+    run(w, SL_SEC);
+    assert_field(w, FLUXJOBS "/set-statefulset", "status.state", "Reserved");
+    patch(w, SETS "/set", SL_JSON_CONST({"spec" : {"replicas" : 2}})); /* 'b' has no known end */
+    run(w, 5 * SL_SEC);
+    assert_field(w, FLUXJOBS "/set-statefulset", "status.state", "Waiting");
+    assert_field(w, FLUXJOBS "/set-statefulset", "status.estimatedStart", "");
+    stop(w, 0);
+    start(w, 0, false);
+    uint32_t writes = w->writes;
+    run(w, 10 * SL_SEC);
+    assert_int_equal(w->writes, writes);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void) {
@@ -309,7 +330,7 @@ int main(void) {
         TEST(test_queue_is_shown), TEST(test_ended_pods),     TEST(test_many_rejected),
         TEST(test_slow_graph),     TEST(test_longer),         TEST(test_compared_label),
         TEST(test_later_begin),    TEST(test_node_going),     TEST(test_suspended_by_hand),
-        TEST(test_no_such_queue),
+        TEST(test_no_such_queue),  TEST(test_reservation_of_before),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
