@@ -464,6 +464,7 @@ struct sl_fluxqueue {
     bool claims_changed;            /* jobs have to look at theirs */
     SL_VEC(uint32_t) claimants;     /* pods without a FluxJob that wait for theirs */
     bool unrecorded;                /* the ledger had no room for something that objects show */
+    bool elected; /* to lead, which it does when what it has sent before is answered */
     bool leads;
     bool decides; /* has begun to, as leader: FluxJobs are what it decided, not what they show */
     bool in_use;  /* there is something to queue: nodes and all pods are read */
