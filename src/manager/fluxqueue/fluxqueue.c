@@ -272,6 +272,10 @@ static bool decide(struct sl_fluxqueue *q) {
         fq_graph_rebuild(q);
         return true;
     }
+    if (q->leads && fq_judge_wanted(q) && !q->rebuild && !q->taints_changed) {
+        fq_judge_waiting(q);
+        settle(q);
+    }
     return q->leads && !q->rebuild && !q->taints_changed && !q->unobserved && !q->yields &&
            fq_run(q);
 }
@@ -339,6 +343,8 @@ sl_time sl_fluxqueue_next(const struct sl_fluxqueue *q) {
         at = q->client->mono;
     if (q->leads && fq_retry_wanted(q))
         at = sl_time_min(at, q->retry_due);
+    if (q->leads && fq_judge_wanted(q) && !q->rebuild && !q->taints_changed)
+        at = sl_time_min(at, q->judge_due);
     if (q->unrecorded && q->leads)
         at = sl_time_min(at, q->client->mono + FQ_LEDGER_ROOM);
     if (q->reordered && q->leads)
@@ -355,7 +361,8 @@ sl_time sl_fluxqueue_next(const struct sl_fluxqueue *q) {
 
 bool sl_fluxqueue_idle(const struct sl_fluxqueue *q) {
     return q->inf->ready && sl_inf_idle(q->inf) && !q->rebuild && !q->taints_changed && !q->moved &&
-           q->leads == q->elected && !(q->leads && fq_retry_wanted(q)) && fq_ids_idle(q);
+           q->leads == q->elected && !(q->leads && (fq_retry_wanted(q) || fq_judge_wanted(q))) &&
+           fq_ids_idle(q);
 }
 
 /* ---- looking in ---- */
