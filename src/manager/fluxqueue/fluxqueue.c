@@ -148,7 +148,7 @@ struct sl_fluxqueue *sl_fluxqueue_new(const struct sl_fluxqueue_spec *spec) {
     struct sl_fluxqueue *q = sl_alloc0(1, sizeof *q);
     q->spec = *spec;
     q->client = spec->client;
-    q->leads = !spec->standby;
+    q->elected = q->leads = !spec->standby;
     sl_fluxqueue_configure(q, spec->settings);
     q->inf = sl_inf_new(&(struct sl_inf_spec){
         .client = spec->client,
@@ -193,16 +193,22 @@ void sl_fluxqueue_free(struct sl_fluxqueue *q) {
     sl_freep(&q);
 }
 
-/* A new leader decides from a list that is newer than the last write of the one before. */
-void sl_fluxqueue_lead(struct sl_fluxqueue *q, bool lead) {
-    if (q->leads == lead)
-        return;
-    q->leads = q->inf->writes = lead;
+static void set_leads(struct sl_fluxqueue *q, bool leads) {
+    q->leads = q->inf->writes = leads;
     q->rebuild = true;
     q->decides = false;
     fq_ids_forget(q);
-    if (!lead)
+}
+
+/* A new leader decides from a list that is newer than the last write of the one before, which may
+ * have been itself: one that is still on its way would be carried out after that list, and say
+ * something else than what is decided then. */
+static void take_over(struct sl_fluxqueue *q) {
+    struct sl_writer_stats s;
+    sl_writer_stats(q->inf->writer, &s);
+    if (!q->elected || q->leads || s.in_flight)
         return;
+    set_leads(q, true);
     q->inf->ready = false;
     for (uint32_t i = 0; i < q->inf->recs.n; i++) {
         struct sl_rec *r = q->inf->recs.v[i];
@@ -219,6 +225,16 @@ void sl_fluxqueue_lead(struct sl_fluxqueue *q, bool lead) {
     for (uint32_t k = 0; k < FQ_KINDS; k++)
         if (sl_inf_watches(q->inf, k))
             sl_inf_watch(q->inf, k);
+}
+
+void sl_fluxqueue_lead(struct sl_fluxqueue *q, bool lead) {
+    if (q->elected == lead)
+        return;
+    q->elected = lead;
+    if (lead)
+        take_over(q);
+    else if (q->leads)
+        set_leads(q, false);
 }
 
 bool sl_fluxqueue_ready(const struct sl_fluxqueue *q) {
@@ -256,6 +272,10 @@ static bool decide(struct sl_fluxqueue *q) {
         fq_graph_rebuild(q);
         return true;
     }
+    if (q->leads && fq_judge_wanted(q) && !q->rebuild && !q->taints_changed) {
+        fq_judge_waiting(q);
+        settle(q);
+    }
     return q->leads && !q->rebuild && !q->taints_changed && !q->unobserved && !q->yields &&
            fq_run(q);
 }
@@ -282,6 +302,7 @@ void sl_fluxqueue_tick(struct sl_fluxqueue *q) {
     if (q->rebuilt)
         q->rebuild_took = sl_time_min(q->client->mono - q->rebuilt_at, FQ_REBUILD_LONGEST);
     q->rebuilt = false;
+    take_over(q);
     start_watches(q);
     bool synced = sl_inf_poll(q->inf), was_ready = q->inf->ready;
     fq_ids_tick(q);
@@ -322,6 +343,8 @@ sl_time sl_fluxqueue_next(const struct sl_fluxqueue *q) {
         at = q->client->mono;
     if (q->leads && fq_retry_wanted(q))
         at = sl_time_min(at, q->retry_due);
+    if (q->leads && fq_judge_wanted(q) && !q->rebuild && !q->taints_changed)
+        at = sl_time_min(at, q->judge_due);
     if (q->unrecorded && q->leads)
         at = sl_time_min(at, q->client->mono + FQ_LEDGER_ROOM);
     if (q->reordered && q->leads)
@@ -338,7 +361,8 @@ sl_time sl_fluxqueue_next(const struct sl_fluxqueue *q) {
 
 bool sl_fluxqueue_idle(const struct sl_fluxqueue *q) {
     return q->inf->ready && sl_inf_idle(q->inf) && !q->rebuild && !q->taints_changed && !q->moved &&
-           !(q->leads && fq_retry_wanted(q)) && fq_ids_idle(q);
+           q->leads == q->elected && !(q->leads && (fq_retry_wanted(q) || fq_judge_wanted(q))) &&
+           fq_ids_idle(q);
 }
 
 /* ---- looking in ---- */

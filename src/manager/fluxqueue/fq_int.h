@@ -54,6 +54,7 @@
 #define FQ_PORT_AGE 2u     /* graphs that have a port for which no Workload asked again */
 #define FQ_MAX_LATER 64u   /* times that are tried for several podsets of a Workload */
 #define FQ_MAX_RETRIES 64u /* rejected jobs that are tried again at once */
+#define FQ_MAX_JUDGED 16u  /* waiting jobs that are looked at at once: are they possible? */
 #define FQ_MAX_SPLIT 100000u /* steps to find which slots are on which node */
 
 #define FQ_REBUILD_PAUSE (100 * SL_MSEC) /* between two graphs: nodes come in bursts */
@@ -64,6 +65,7 @@
 #define FQ_OWNER_LATE (10 * SL_SEC)      /* the watch of a pod's controller may be behind */
 #define FQ_GROW_PAUSE (2 * SL_SEC)       /* until a job that found no more is tried again */
 #define FQ_RETRY_PAUSE (100 * SL_MSEC)   /* until the next of the rejected jobs are */
+#define FQ_JUDGE_PAUSE SL_SEC            /* between two times that all in the queue are asked of */
 #define FQ_TELL_AFTER SL_SEC             /* a plain pod that waits so long is told why */
 #define FQ_LEDGER_PAUSE (50 * SL_MSEC)   /* until the ledger is looked at again */
 #define FQ_LEDGER_ROOM SL_SEC            /* the same, when it had no room */
@@ -146,7 +148,7 @@ struct fq_request {
     struct sl_match_request *compiled; /* NULL: not yet for this graph */
     char *refused;                     /* why that is not possible; NULL: it was not tried, or is */
     uint64_t tried, rejected;          /* q->capacity when it was tried again; and rejected */
-    uint64_t judged;                   /* the same, when 'never' was found out */
+    uint64_t judged;                   /* fq_supply when 'never' was found out */
     uint8_t never;                     /* enum fq_why: that it cannot be; FQ_WHY_NOTHING: it can */
 };
 
@@ -379,6 +381,7 @@ struct fq_job {
     int64_t seconds;   /* spec.duration: of a jobspec that has none */
     uint64_t admitted; /* q->node_changes up to which its free places are known to be good */
     uint64_t rejected; /* q->capacity when it did not fit even if all jobs had ended; 0: not so */
+    uint64_t judged;   /* q->shrunk when it was found that it can run */
     sl_time grow_at;   /* mono: not before */
     struct fq_recorded recorded;
     char *ran_on;     /* one that had ended before the start: its nodes, until that is recorded */
@@ -449,6 +452,10 @@ struct sl_fluxqueue {
     uint64_t plain_retried; /* of these, plain pods */
     uint32_t retry_at;      /* where among FluxJobs that goes on; 0: it is done */
     sl_time retry_due;      /* mono: not before */
+    uint64_t shrunk;        /* rises with all that may make a job in the queue impossible */
+    uint64_t judged;        /* the same, when those in the queue were looked at last */
+    uint32_t judge_at;      /* as is retry_at; and its time: */
+    sl_time judge_due;      /* mono: not before */
     sl_time rebuilt_at;     /* mono */
     sl_span rebuild_took;   /* with all that was done in its turn */
     bool rebuilt;           /* in the turn before: what it took is known when the next one begins */
@@ -456,6 +463,7 @@ struct sl_fluxqueue {
     bool restoring;         /* it is being made: pools are as large as can be */
     bool moved;             /* something happened that the queue has to look at */
     bool unranked;          /* no pass was made on this graph yet: reservations are not in it */
+    bool resubmitted;       /* nor since something was submitted that had one before */
     bool reordered;         /* places in the queue, or estimates, are to be shown again */
     bool showing;           /* and are shown now */
     sl_time shown_at, estimated_at; /* mono: when they were */
@@ -463,6 +471,7 @@ struct sl_fluxqueue {
     bool claims_changed;            /* jobs have to look at theirs */
     SL_VEC(uint32_t) claimants;     /* pods without a FluxJob that wait for theirs */
     bool unrecorded;                /* the ledger had no room for something that objects show */
+    bool elected; /* to lead, which it does when what it has sent before is answered */
     bool leads;
     bool decides; /* has begun to, as leader: FluxJobs are what it decided, not what they show */
     bool in_use;  /* there is something to queue: nodes and all pods are read */
@@ -594,6 +603,17 @@ static inline bool fq_retry_wanted(const struct sl_fluxqueue *q) {
 }
 /* They are: plain pods at once, of FluxJobs so many that the others are not kept waiting. */
 void fq_retry_rejected(struct sl_fluxqueue *q);
+/* Those in the queue may have become impossible, and are tried by no pass while another one waits
+ * before them. */
+static inline bool fq_judge_wanted(const struct sl_fluxqueue *q) {
+    return q->judged != q->shrunk || q->judge_at;
+}
+/* They are looked at, some at a time: nobody runs sooner by it. */
+void fq_judge_waiting(struct sl_fluxqueue *q);
+/* Changes with all that a set of nodes could ever have. */
+static inline uint64_t fq_supply(const struct sl_fluxqueue *q) {
+    return q->capacity + q->shrunk;
+}
 /* One pass, if one is due. Returns whether anything was decided. */
 bool fq_run(struct sl_fluxqueue *q);
 /* More places for a job that runs. */
@@ -638,6 +658,8 @@ void fq_plain_apply(struct sl_fluxqueue *q, const struct sl_decision *d);
  * rejected, so are the others. */
 void fq_plain_retry(struct sl_fluxqueue *q);
 void fq_plain_retried(struct sl_fluxqueue *q);
+/* Those in the queue that can never run, or not beside pods of others, leave it. */
+void fq_plain_judge(struct sl_fluxqueue *q);
 /* There is a new graph: what bound ones have there; the others are to be queued again. */
 void fq_plain_restore(struct sl_fluxqueue *q);
 /* Requests are compiled anew: for another graph, or after nodes changed. */

@@ -241,6 +241,7 @@ bool fq_node_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     sl_vec_free(&before.taints);
     q->moved = true;
     q->capacity++;
+    q->shrunk++;
     n->changed = ++q->node_changes;
     fq_graph_free_bare(q);
     fq_plain_forget_requests(q);
@@ -310,6 +311,7 @@ static void charge(struct sl_fluxqueue *q, struct fq_pod *p, int sign) {
         return;
     fq_pod_shift(q, p, sign);
     q->capacity += sign < 0;
+    q->shrunk += sign > 0;
     q->yields |= sign < 0 && p->released;
     q->moved = true;
 }

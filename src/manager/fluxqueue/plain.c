@@ -233,10 +233,10 @@ static struct sl_match_request *request_of(struct sl_fluxqueue *q, struct fq_pod
 /* Is there no set of nodes for it, whoever ends? Found out once for all that ask for the same. */
 static enum fq_why never(struct sl_fluxqueue *q, struct fq_request *r) {
     uint32_t policy = 0;
-    if (r->judged == q->capacity)
+    if (r->judged == fq_supply(q))
         return r->never;
     (void)sl_queues_match(q->queues, NULL, &policy);
-    r->judged = q->capacity;
+    r->judged = fq_supply(q);
     r->never = !fq_impossible(q, r->compiled, policy) ? FQ_WHY_NOTHING
                : fq_graph_could(q, r->compiled)       ? FQ_WHY_USED
                                                       : FQ_WHY_NEVER;
@@ -342,6 +342,22 @@ void fq_plain_retried(struct sl_fluxqueue *q) {
     if (q->retrying)
         release(q, is_possible);
     q->retrying = false;
+}
+
+void fq_plain_judge(struct sl_fluxqueue *q) {
+    uint32_t at = 0;
+    for (struct sl_rec *r; (r = sl_inf_each(q->inf, FQ_POD, &at));) {
+        struct fq_pod *p = fq_pod_of(r);
+        enum fq_why why = FQ_WHY_NOTHING;
+        if (!p->queued || p->avoids || !p->request || !compile(q, p->request))
+            continue;
+        why = never(q, p->request);
+        if (why == FQ_WHY_NOTHING)
+            continue;
+        fq_plain_drop(q, p);
+        reject(q, p, why);
+        sl_rec_enqueue(r);
+    }
 }
 
 /* Where it is on a graph that was made anew; 0: nowhere. A binding that is on its way may arrive.

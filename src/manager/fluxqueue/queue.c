@@ -249,6 +249,7 @@ void fq_submit(struct sl_fluxqueue *q, struct fq_job *j) {
     }
     keep_queue(j, queue_of(j, &info));
     if (too_early(q, j, info.begin > j->begin ? info.begin : j->begin)) {
+        drop_estimate(j);
         sl_match_request_free(request);
         return;
     }
@@ -256,8 +257,11 @@ void fq_submit(struct sl_fluxqueue *q, struct fq_job *j) {
         j->submitted = q->client->wall;
     if (!j->jobid)
         fq_name_job(q, j, fq_next_jobid(q));
-    /* told so at once, whoever waits before it */
-    if (fq_impossible(q, request, policy_of(q, j, &info))) {
+    /* Before what depends on nodes: one of a queue that is not there is told so, whatever they
+     * have. What can never run is told so at once, whoever waits before it. */
+    uint32_t policy = 0;
+    if (sl_queues_match(q->queues, queue_of(j, &info), &policy) &&
+        fq_impossible(q, request, policy)) {
         sl_match_request_free(request);
         j->queued_hash = hash;
         reject(q, j);
@@ -271,6 +275,7 @@ void fq_submit(struct sl_fluxqueue *q, struct fq_job *j) {
         return;
     }
     if (r < 0) {
+        drop_estimate(j);
         fq_job_set_state(j, FQ_REJECTED, r == SL_ENOENT ? "NoSuchQueue" : "NotSubmitted", "%s",
                          err.text);
         return;
@@ -278,8 +283,10 @@ void fq_submit(struct sl_fluxqueue *q, struct fq_job *j) {
     j->queued = true;
     j->queued_hash = hash;
     j->rejected = 0;
+    j->judged = q->shrunk;
     q->moved = true;
     q->reordered = true;
+    q->resubmitted |= j->estimate != 0;
     set_waiting(j);
 }
 
@@ -397,6 +404,41 @@ void fq_retry_rejected(struct sl_fluxqueue *q) {
         q->retry_due = q->client->mono + FQ_RETRY_PAUSE;
 }
 
+/* It waits for what can never be, and is told so, as it would be if it came now. */
+static void judge(struct sl_fluxqueue *q, struct fq_job *j) {
+    _cleanup_(sl_arena_done) struct sl_arena arena = SL_ARENA(FQ_MAX_COMPILE);
+    _cleanup_(sl_match_request_freep) struct sl_match_request *request = NULL;
+    struct fq_jobspec_info info = {0};
+    struct sl_err err = {0};
+    j->judged = q->shrunk;
+    if (fq_compile(q, j, 0, &arena, &info, &request, &err) < 0 ||
+        !fq_impossible(q, request, policy_of(q, j, &info)))
+        return;
+    fq_graph_release(q, j);
+    reject(q, j);
+    sl_rec_enqueue(&j->rec);
+}
+
+void fq_judge_waiting(struct sl_fluxqueue *q) {
+    struct sl_rec *r = NULL;
+    uint32_t n = 0;
+    if (q->client->mono < q->judge_due)
+        return;
+    if (!q->judge_at) {
+        q->judged = q->shrunk;
+        if (q->match)
+            fq_plain_judge(q);
+    }
+    while (n < FQ_MAX_JUDGED && (r = sl_inf_each(q->inf, FQ_FLUXJOB, &q->judge_at)))
+        if (fq_job_of(r)->queued && fq_job_of(r)->judged != q->shrunk) {
+            judge(q, fq_job_of(r));
+            n++;
+        }
+    if (!r)
+        q->judge_at = 0;
+    q->judge_due = q->client->mono + (r ? FQ_RETRY_PAUSE : FQ_JUDGE_PAUSE);
+}
+
 static void apply(struct sl_fluxqueue *q, const struct sl_decision *d) {
     if (d->jobid >= FQ_PLAIN_ID) {
         fq_plain_apply(q, d);
@@ -425,18 +467,19 @@ static void apply(struct sl_fluxqueue *q, const struct sl_decision *d) {
     sl_rec_enqueue(&j->rec);
 }
 
-/* Those that grow come behind those that have a reservation, also after a restart. */
+/* Those that grow come behind those that have a reservation, also after a restart. What had one
+ * before it was submitted has another one now, or none. */
 static bool end_of_pass(struct sl_fluxqueue *q) {
     uint32_t at = 0;
-    if (!q->unranked)
+    if (!q->unranked && !q->resubmitted)
         return false;
-    q->unranked = false;
+    q->unranked = q->resubmitted = false;
     for (struct sl_rec *r; (r = sl_inf_each(q->inf, FQ_FLUXJOB, &at));) {
         struct fq_job *j = fq_job_of(r);
         if (j->held && j->missing)
             sl_rec_enqueue(r);
         if (j->queued && j->state != FQ_RESERVED)
-            drop_estimate(j); /* one of the graph before */
+            drop_estimate(j);
     }
     return true;
 }

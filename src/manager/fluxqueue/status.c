@@ -63,9 +63,19 @@ static void read_end(struct sl_fluxqueue *q, struct fq_job *j, yyjson_val *statu
     fq_set_text(&j->ran_on, sl_buf_str(&nodes));
 }
 
+/* What it had decided when it led is not so: its pods go nowhere, and stand on no node. */
+static void leave_places(struct sl_fluxqueue *q, struct fq_job *j) {
+    struct fq_pods_of at = {0};
+    for (struct fq_pod *p; (p = fq_job_next_pod(q, j, &at));) {
+        fq_pod_charge(q, p, p->ended ? 0 : p->node);
+        fq_pod_target(q, p, 0);
+    }
+}
+
 void fq_status_decode(struct sl_fluxqueue *q, struct fq_job *j, yyjson_val *status) {
     const char *state = sl_json_str(status, "state"), *how = sl_json_str(status, "selection");
     int64_t jobid = sl_json_int(status, "jobid", 0);
+    bool held = j->held;
     j->state = FQ_PENDING;
     j->reason = NULL; /* not that of before, when this process led: another has written since */
     fq_set_text(&j->message, NULL);
@@ -94,6 +104,8 @@ void fq_status_decode(struct sl_fluxqueue *q, struct fq_job *j, yyjson_val *stat
         q->rebuild = true; /* with what it has */
     else
         sl_vec_clear(&j->places);
+    if (held && !j->held)
+        leave_places(q, j);
     q->moved = true;
 }
 
@@ -198,8 +210,8 @@ bool fq_job_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
     }
     /* The status first: admission refuses another jobspec while that says that it runs. */
     if (j->version != j->written) {
-        if (q->unranked && j->queued && j->estimate && j->state == FQ_WAITING)
-            return false; /* the first pass on the new graph says what becomes of its reservation */
+        if ((q->unranked || q->resubmitted) && j->queued && j->estimate && j->state == FQ_WAITING)
+            return false; /* the next pass says what becomes of its reservation */
         w->tag = TAG_STATUS;
         j->sent = j->version;
         sl_rec_build_guarded(r, "status", w);

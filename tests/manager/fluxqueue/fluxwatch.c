@@ -6,8 +6,8 @@
  *     there than listed, and the node lets it in. All pods there have room.
  *   - A Job is started only while its FluxJob runs, with a place for each of its pods.
  *   - A job id is of one FluxJob. Pods stay on their nodes.
- *   - A start that was promised comes no later, unless something broke the promise; and in no case
- *     without an event.
+ *   - A start that was promised comes no later, unless something broke the promise, or one that
+ *     comes before got its turn; and in no case without an event.
  */
 #include "fluxworld.h"
 
@@ -323,6 +323,27 @@ static void read_priority(struct world *w, yyjson_val *o, struct flux *f) {
             w->fluxes.v[i].passed = fakeapi_now(w->api);
 }
 
+static bool is_before(const struct flux *a, const struct flux *b) {
+    if (a->priority != b->priority)
+        return a->priority > b->priority;
+    if (!a->submitted || a->submitted != b->submitted)
+        return a->submitted && (!b->submitted || a->submitted < b->submitted);
+    return a->jobid < b->jobid;
+}
+
+/* One that waited without a reservation, since none could be made for it, gets its nodes, or a
+ * reservation, before all that come after it: what was promised to them was so without it. */
+static void read_turn(struct world *w, yyjson_val *o, struct flux *f) {
+    const char *state = sl_json_str(o, "status.state");
+    bool placed = strcmp(state, "Running") == 0 || strcmp(state, "Reserved") == 0,
+         is_new = placed && !f->placed;
+    f->submitted = sl_json_time(o, "status.submittedAt") / SL_SEC;
+    f->placed = placed;
+    for (uint32_t i = 0; is_new && i < w->fluxes.n; i++)
+        if (is_before(f, &w->fluxes.v[i]))
+            w->fluxes.v[i].passed = fakeapi_now(w->api);
+}
+
 static struct flux *new_flux(struct world *w, yyjson_val *o) {
     struct flux *f = sl_vec_push(&w->fluxes);
     *f = (struct flux){0};
@@ -347,6 +368,7 @@ static void flux_changed(struct world *w, const struct fakeapi_change *c) {
     read_priority(w, o, f);
     check_jobid(w, c, f);
     check_promise(w, c, f);
+    read_turn(w, c->now, f);
     read_places(w, c, f);
     world_tell(w, "FluxJob %s: %s %s id %lld on %s, estimate %lld, %lld of %lld%s", f->name,
                sl_json_str(o, "status.state"), sl_json_str(o, "status.reason"),

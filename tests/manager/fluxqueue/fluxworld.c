@@ -49,12 +49,13 @@ int world_send(struct world *w, enum sl_kube_method method, const char *path, co
 /* ---- replicas ---- */
 
 static struct sl_fluxqueue *new_queue(struct world *w, struct fakeapi *api, uint32_t client,
-                                      uint64_t seed, bool standby) {
+                                      uint64_t seed, bool standby, bool eager) {
     return sl_fluxqueue_new(&(struct sl_fluxqueue_spec){.client = fakeapi_port(api, client),
                                                         .settings = w->settings,
                                                         .instance = "test",
                                                         .seed = seed,
-                                                        .standby = standby});
+                                                        .standby = standby,
+                                                        .eager = eager});
 }
 
 void world_start(struct world *w, uint32_t i) {
@@ -68,7 +69,7 @@ void world_start(struct world *w, uint32_t i) {
         fakeapi_port(w->api, i),
         &(struct sl_lease_spec){"sluice-system", "lease", name, 4 * SL_SEC, 3 * SL_SEC, SL_SEC},
         sl_prng_next(&w->prng));
-    r->q = new_queue(w, w->api, i, sl_prng_next(&w->prng), true);
+    r->q = new_queue(w, w->api, i, sl_prng_next(&w->prng), true, false);
     world_tell(w, "replica %u starts", i);
 }
 
@@ -216,6 +217,23 @@ static void wait_for_time(void *ctx, yyjson_val *o) {
               strcmp(sl_json_str(o, "status.state"), "Waiting") == 0;
 }
 
+static void find_ours(void *ctx, yyjson_val *pod) {
+    bool *found = ctx;
+    *found |= view_ours(pod);
+}
+
+/* One that finds nothing to queue reads no nodes, unless it is told to: as the leader does, where
+ * that has had some. */
+static bool has_work(struct world *w) {
+    static const char *const collections[] = {FLUXJOBS, JOBS, APPS "deployments",
+                                              APPS "replicasets", APPS "statefulsets"};
+    bool found = false;
+    (void)fakeapi_each(w->api, PODS, find_ours, &found);
+    for (size_t i = 0; i < SL_LEN(collections); i++)
+        found |= fakeapi_each(w->api, collections[i], NULL, NULL) > 0;
+    return found;
+}
+
 void world_compare(struct world *w) {
     bool timed = false;
     _cleanup_(sl_buf_done) struct sl_buf a = SL_BUF(1 << 22), b = SL_BUF(1 << 22);
@@ -230,7 +248,8 @@ void world_compare(struct world *w) {
                   (fakeapi_port(copy, OBSERVER)->wall - fakeapi_port(copy, OBSERVER)->mono);
     fakeapi_step_clock(copy, OBSERVER, off); /* it goes on where the leader is */
     fakeapi_on_change(copy, count_write, &watched);
-    struct sl_fluxqueue *fresh = new_queue(w, copy, OBSERVER, w->seed, false);
+    bool eager = sl_inf_watches(leader->inf, FQ_NODE) && !has_work(w);
+    struct sl_fluxqueue *fresh = new_queue(w, copy, OBSERVER, w->seed, false, eager);
     /* Whoever waits for a job that overruns is looked at each second: between them it rests. */
     sl_time until = fakeapi_now(copy) + REBUILD, rested = 0;
     for (uint32_t i = 0; fakeapi_now(copy) < until && !w->failed; i++) {

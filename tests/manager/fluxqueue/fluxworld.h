@@ -72,7 +72,9 @@ struct flux {
     sl_time estimate, promised; /* estimate: 0: none; when that was shown */
     sl_time delayed, told;      /* its promised start was; when an event said so */
     int64_t priority;
-    sl_time passed;      /* when one that came later got ahead of it by its priority */
+    sl_time submitted;   /* whole seconds; 0: not yet */
+    bool placed;         /* it runs, or has a reservation */
+    sl_time passed;      /* when one got ahead of it: by its priority, or since it comes before */
     sl_time waits_since; /* it has places, and its pods wait; 0: not so */
 };
 

@@ -603,6 +603,55 @@ static void test_leads_again(void **state) {
     assert_field(w, FLUXJOBS "/set-statefulset", "status.reason", "Allocated");
 }
 
+/* What it decided when it led before, and could not write, is in nobody's way when it leads again.
+ */
+static void test_decided_in_vain(void **state) {
+    struct world *w = *state;
+    struct fakeapi_faults lost = {.lose_request = 1};
+    node(w, "n0", "1");
+    pod(w, "a", "1", "", "");
+    run(w, SL_SEC);
+    pod(w, "b", "1", "", "");
+    run(w, SL_SEC);
+    pod(w, "c", "1", "", "");
+    run(w, SL_SEC);
+    fakeapi_set_faults(w->api, &lost);
+    phase(w, "a", "Succeeded");
+    run(w, SL_SEC); /* 'b' has the place, which nobody gets to know */
+    sl_fluxqueue_lead(w->q[0], false);
+    fakeapi_set_faults(w->api, NULL);
+    run(w, SL_MINUTE);
+    assert_field(w, FLUXJOBS "/b-pod", "status.state", "Waiting");
+    patch(w, FLUXJOBS "/c-pod", SL_JSON_CONST({"spec" : {"priority" : 10}}));
+    sl_fluxqueue_lead(w->q[0], true);
+    run(w, 10 * SL_SEC);
+    assert_field(w, FLUXJOBS "/b-pod", "status.state", "Waiting");
+    assert_field(w, FLUXJOBS "/c-pod", "status.state", "Running");
+    assert_field(w, PODS "/c", "spec.nodeName", "n0");
+}
+
+/* It leads again while the id that it gave is on its way to the API: that one counts. */
+static void test_leads_too_soon(void **state) {
+    struct world *w = *state;
+    struct fakeapi_faults slow = {.delay = 1};
+    node(w, "n0", "2");
+    pod(w, "a", "1", "", "");
+    run(w, SL_SEC);
+    pod(w, "b", "1", "", "");
+    while (number(w, FLUXJOBS "/b-pod", "spec.type") < 0)
+        run(w, SL_MSEC);
+    fakeapi_set_faults(w->api, &slow);
+    run(w, 10 * SL_MSEC);
+    fakeapi_set_faults(w->api, NULL);
+    sl_fluxqueue_lead(w->q[0], false);
+    sl_fluxqueue_lead(w->q[0], true);
+    assert_field(w, FLUXJOBS "/b-pod", "status.state", "");
+    assert_false(sl_fluxqueue_idle(w->q[0]));
+    run(w, 10 * SL_SEC);
+    assert_int_equal(number(w, FLUXJOBS "/b-pod", "status.jobid"), 2);
+    assert_field(w, PODS "/b", "spec.nodeName", "n0");
+}
+
 /* ---- FluxJobs that somebody wrote ---- */
 
 #define BY_HAND(name, more)                                                                        \
@@ -652,16 +701,14 @@ int main(void) {
     sl_log_set(SL_LOG_ERROR);
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(test_larger_template),   TEST(test_smaller_template),
-        TEST(test_two_templates),     TEST(test_partition),
-        TEST(test_narrowed),          TEST(test_narrowed_late),
-        TEST(test_resized),           TEST(test_foreign_resources),
-        TEST(test_long_names),        TEST(test_too_different),
-        TEST(test_cordoned),          TEST(test_cordoned_in_use),
-        TEST(test_cordoned_before),   TEST(test_not_ready),
-        TEST(test_ids_are_used_once), TEST(test_ids_of_two),
-        TEST(test_ids_without_right), TEST(test_leads_again),
-        TEST(test_duration),          TEST(test_duration_of_jobspec),
+        TEST(test_larger_template), TEST(test_smaller_template),  TEST(test_two_templates),
+        TEST(test_partition),       TEST(test_narrowed),          TEST(test_narrowed_late),
+        TEST(test_resized),         TEST(test_foreign_resources), TEST(test_long_names),
+        TEST(test_too_different),   TEST(test_cordoned),          TEST(test_cordoned_in_use),
+        TEST(test_cordoned_before), TEST(test_not_ready),         TEST(test_ids_are_used_once),
+        TEST(test_ids_of_two),      TEST(test_ids_without_right), TEST(test_leads_again),
+        TEST(test_decided_in_vain), TEST(test_duration),          TEST(test_duration_of_jobspec),
+        TEST(test_leads_too_soon),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

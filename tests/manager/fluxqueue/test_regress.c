@@ -82,23 +82,26 @@ static void test_first_claim(void **state) {
     assert_field(w, PODS "/a", "spec.nodeName", "n0");
 }
 
-/* The queue of a job is shown whoever says it: its annotation, its jobspec or its FluxJob. */
-static void test_queue_is_shown(void **state) {
-    static const char text[] = "apiVersion: config.kueue.x-k8s.io/v1beta2\n"
-                               "kind: Configuration\n"
-                               "fluxqueue:\n"
-                               "  queues:\n"
-                               "  - {name: default}\n"
-                               "  - {name: batch}\n"
-                               "  - {name: other}\n";
-    struct world *w = *state;
+static void configure(struct world *w, const char *queues) {
     struct sl_settings *settings = NULL;
     struct sl_err err = {0};
+    char text[500];
+    sl_fmt(text, sizeof text,
+           "apiVersion: config.kueue.x-k8s.io/v1beta2\n"
+           "kind: Configuration\n"
+           "fluxqueue: {queues: [%s]}\n",
+           queues);
     assert_true(
-        sl_settings_parse("config", text, sizeof text - 1, NULL, NULL, &settings, NULL, &err) >= 0);
+        sl_settings_parse("config", text, strlen(text), NULL, NULL, &settings, NULL, &err) >= 0);
     sl_fluxqueue_configure(w->q[0], settings);
     sl_settings_free(w->settings);
     w->settings = settings;
+}
+
+/* The queue of a job is shown whoever says it: its annotation, its jobspec or its FluxJob. */
+static void test_queue_is_shown(void **state) {
+    struct world *w = *state;
+    configure(w, "{name: default}, {name: batch}, {name: other}");
     node(w, "n0", "1");
     pod(w, "a", "1", "'fluxqueue/queue':'batch'", "");
     run(w, SL_SEC);
@@ -286,14 +289,131 @@ static void test_suspended_by_hand(void **state) {
     assert_field(w, PODS "/b", "spec.nodeName", "n0");
 }
 
+/* A queue that is not there is said to be so, whether or not there are nodes for the job. */
+static void test_no_such_queue(void **state) {
+    struct world *w = *state;
+    node(w, "n0", "4");
+    pod(w, "a", "2", "'fluxqueue/queue':'none'", "");
+    run(w, SL_SEC);
+    assert_field(w, FLUXJOBS "/a-pod", "status.reason", "NoSuchQueue");
+    patch(w, NODES "/n0/status", SL_JSON_CONST({"status" : {"allocatable" : {"cpu" : "1"}}}));
+    run(w, SL_SEC);
+    stop(w, 0);
+    start(w, 0, false);
+    run(w, 10 * SL_SEC);
+    assert_field(w, FLUXJOBS "/a-pod", "status.reason", "NoSuchQueue");
+}
+
+/* What is submitted anew, since it asks for something else, keeps no reservation of before. */
+static void test_reservation_of_before(void **state) {
+    struct world *w = *state;
+    node(w, "n0", "4");
+    pod(w, "a", "2", "'fluxqueue/duration':'100s'", "");
+    pod(w, "b", "2", "", "");
+    run(w, SL_SEC);
+    set(w, "set", 1, "2");
+    run(w, SL_SEC);
+    assert_field(w, FLUXJOBS "/set-statefulset", "status.state", "Reserved");
+    patch(w, SETS "/set", SL_JSON_CONST({"spec" : {"replicas" : 2}})); /* 'b' has no known end */
+    run(w, 5 * SL_SEC);
+    assert_field(w, FLUXJOBS "/set-statefulset", "status.state", "Waiting");
+    assert_field(w, FLUXJOBS "/set-statefulset", "status.estimatedStart", "");
+    stop(w, 0);
+    start(w, 0, false);
+    uint32_t writes = w->writes;
+    run(w, 10 * SL_SEC);
+    assert_int_equal(w->writes, writes);
+}
+
+static void others(struct world *w, const char *name, const char *node) {
+    char body[300];
+    sl_fmt(body, sizeof body,
+           "{'metadata':{'name':'%s'},'spec':{'nodeName':'%s','containers':[{'name':'main',"
+           "'resources':{'requests':{'cpu':'1'}}}]}}",
+           name, node);
+    create(w, PODS, body);
+}
+
+static const char *condition(struct world *w, const char *path) {
+    yyjson_val *all = sl_json_at(fakeapi_get(w->api, path), "status.conditions");
+    return sl_json_str(sl_json_find(all, "type", "PodScheduled"), "message");
+}
+
+/* What has become impossible leaves the queue, also behind one that waits, where no pass tries it;
+ * and comes back. */
+static void test_impossible_meanwhile(void **state) {
+    static const char waits[] = "Waits in the queue: what it requests is in use";
+    struct world *w = *state;
+    configure(w, "{name: default, policy: fcfs}");
+    node(w, "n0", "4");
+    node(w, "n1", "4");
+    pod(w, "a", "2", "", "");
+    pod(w, "b", "3", "", "");
+    run(w, SL_SEC);
+    pod(w, "first", "3", "", "");
+    run(w, SL_SEC);
+    pod(w, "c", "4", "", "");
+    plain(w, "d", "4", "");
+    run(w, 5 * SL_SEC);
+    assert_field(w, FLUXJOBS "/c-pod", "status.reason", "Submitted");
+    assert_string_equal(condition(w, PODS "/d"), waits);
+    others(w, "o0", "n0");
+    others(w, "o1", "n1");
+    run(w, 5 * SL_SEC);
+    assert_field(w, FLUXJOBS "/first-pod", "status.reason", "Submitted");
+    assert_field(w, FLUXJOBS "/c-pod", "status.reason", "Busy");
+    assert_string_equal(condition(w, PODS "/d"), "Pods of other schedulers use what it requests");
+    assert_true(sl_fluxqueue_idle(w->q[0]));
+    drop(w, PODS "/o1");
+    run(w, 5 * SL_SEC);
+    assert_field(w, FLUXJOBS "/c-pod", "status.reason", "Submitted");
+    assert_string_equal(condition(w, PODS "/d"), waits);
+}
+
+static uint32_t busy(const struct sl_fluxqueue *q) {
+    uint32_t at = 0, n = 0;
+    for (struct sl_rec *r; (r = sl_inf_each(q->inf, FQ_FLUXJOB, &at));)
+        n += fq_job_of(r)->reason && strcmp(fq_job_of(r)->reason, "Busy") == 0;
+    return n;
+}
+
+/* The same of many: some at a time, and all of them. */
+static void test_many_impossible(void **state) {
+    struct world *w = *state;
+    const uint32_t jobs = 2 * FQ_MAX_JUDGED + 1;
+    char name[32];
+    configure(w, "{name: default, policy: fcfs}");
+    node(w, "n0", "4");
+    pod(w, "a", "2", "", "");
+    run(w, SL_SEC);
+    pod(w, "first", "3", "", "");
+    run(w, SL_SEC);
+    for (uint32_t i = 0; i < jobs; i++) {
+        sl_fmt(name, sizeof name, "p%u", i);
+        pod(w, name, "4", "", "");
+    }
+    run(w, 5 * SL_SEC);
+    assert_int_equal(busy(w->q[0]), 0);
+    others(w, "o0", "n0");
+    run(w, FQ_RETRY_PAUSE / 2);
+    assert_int_equal(busy(w->q[0]), FQ_MAX_JUDGED - 1); /* 'first' can run */
+    run(w, SL_SEC);
+    assert_int_equal(busy(w->q[0]), jobs);
+    assert_field(w, FLUXJOBS "/first-pod", "status.reason", "Submitted");
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_too_few_slots),  TEST(test_too_few_places), TEST(test_first_claim),
-        TEST(test_queue_is_shown), TEST(test_ended_pods),     TEST(test_many_rejected),
-        TEST(test_slow_graph),     TEST(test_longer),         TEST(test_compared_label),
-        TEST(test_later_begin),    TEST(test_node_going),     TEST(test_suspended_by_hand),
+        TEST(test_too_few_slots),        TEST(test_too_few_places),
+        TEST(test_first_claim),          TEST(test_queue_is_shown),
+        TEST(test_ended_pods),           TEST(test_many_rejected),
+        TEST(test_slow_graph),           TEST(test_longer),
+        TEST(test_compared_label),       TEST(test_later_begin),
+        TEST(test_node_going),           TEST(test_suspended_by_hand),
+        TEST(test_no_such_queue),        TEST(test_reservation_of_before),
+        TEST(test_impossible_meanwhile), TEST(test_many_impossible),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
