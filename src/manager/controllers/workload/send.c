@@ -245,12 +245,11 @@ static void owner_answered(struct sl_manager *m, struct mgr_rec_wl *w, enum sl_w
 }
 
 void mgr_wl_clear_reported(struct mgr_rec_wl *w) {
-    static const uint64_t never = 1; /* is no hash of anything; 0 is that of nothing */
     mgr_prov_make_none(w);
     w->spec_hash = 0;
-    w->checks_applied = never;
+    w->checks_applied = WL_UNREPORTED;
     if (w->places)
-        w->places = never;
+        w->places = WL_UNREPORTED;
 }
 
 void mgr_wl_forget(struct sl_manager *m, struct mgr_rec_wl *w) {
