@@ -496,6 +496,12 @@ void mgr_exact_observed(struct sl_manager *m) {
         sl_exact_observed(m->nodes, m->inf->ready && m->elected == m->leads);
 }
 
+/* Before a queue asked for exact nodes, no release concerns them. */
+void mgr_exact_note_releases(struct sl_manager *m, bool any) {
+    if (m->nodes && m->tas->exact)
+        sl_exact_releasing(m->nodes, any);
+}
+
 void sl_manager_nodes(struct sl_manager *m, struct sl_fluxqueue *nodes) {
     m->nodes = nodes;
     mgr_exact_observed(m);
