@@ -495,6 +495,38 @@ static void test_release_is_written_first(void **state) {
     }
 }
 
+static void lead(struct world *w, bool leads) {
+    sl_manager_lead(w->m, leads);
+    sl_fluxqueue_lead(w->q, leads);
+}
+
+/* A Workload moved to another node, and the manager lost its lease and had it again before it knew
+ * that this was written. It forgets what it had decided, and observes the Workload anew; meanwhile
+ * its node is nobody else's. */
+static void test_move_is_forgotten(void **state) {
+    struct world w;
+    (void)state;
+    begin_exact(&w);
+    gpu_node(&w, "n1", 4, "", "");
+    workload_of(&w, "a", 0, ONE("4"));
+    run(&w, SETTLE);
+    gpu_node(&w, "n2", 4, "", "");
+    run(&w, SETTLE);
+    fakeapi_set_faults(w.api, &(struct fakeapi_faults){.lose_reply = 1});
+    set_ready(&w, "n1", false);
+    for (uint32_t i = 0; i < 1000 && strcmp(nodes_of(&w, "a", 0), "n2:1") != 0; i++)
+        run(&w, SL_MSEC);
+    assert_string_equal(nodes_of(&w, "a", 0), "n2:1");
+    fakeapi_set_faults(w.api, NULL);
+    lead(&w, false);
+    lead(&w, true);
+    flux_pod(&w, "f1", "4");
+    run(&w, 4 * SETTLE);
+    assert_string_equal(nodes_of(&w, "a", 0), "n2:1");
+    assert_string_equal(node_of(&w, "f1"), "");
+    end_exact(&w);
+}
+
 /* What was evicted for a Workload is for that one, not for the job that waits as well. */
 static void test_preemptor_first(void **state) {
     struct world w;
@@ -704,6 +736,7 @@ int main(void) {
         cmocka_unit_test(test_quota_and_nodes),
         cmocka_unit_test(test_beside_fluxjobs),
         cmocka_unit_test(test_release_is_written_first),
+        cmocka_unit_test(test_move_is_forgotten),
         cmocka_unit_test(test_preemptor_first),
         cmocka_unit_test(test_leaving_once),
         cmocka_unit_test(test_failed_node),

@@ -491,6 +491,11 @@ void mgr_exact_retry_late(struct sl_manager *m) {
             sl_rec_enqueue(r);
 }
 
+void mgr_exact_unobserve(struct sl_manager *m) {
+    if (m->nodes)
+        sl_exact_observed(m->nodes, false);
+}
+
 void mgr_exact_observed(struct sl_manager *m) {
     if (m->nodes)
         sl_exact_observed(m->nodes, m->inf->ready && m->elected == m->leads);

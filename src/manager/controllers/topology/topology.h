@@ -131,6 +131,9 @@ void mgr_exact_held(const struct sl_manager *m, const struct mgr_rec_wl *w, stru
 void mgr_exact_turn(struct sl_manager *m);
 /* Tells the graph whether all places that Workloads have are held there. */
 void mgr_exact_observed(struct sl_manager *m);
+/* One of them releases places that it may have: nobody gets any before the next turn has observed
+ * what it has. */
+void mgr_exact_unobserve(struct sl_manager *m);
 
 /* ---- replace.c: nodes that fail ---- */
 

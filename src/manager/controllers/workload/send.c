@@ -273,6 +273,8 @@ void mgr_wl_forget(struct sl_manager *m, struct mgr_rec_wl *w) {
     w->ready_applied = w->reclaimable_applied = w->past_applied = false;
     if (w->sent)
         return;
+    if (w->exact) /* a reply is handled between turns, and the queue on the graph has its own */
+        mgr_exact_unobserve(m);
     struct sl_fact f = {.kind = SL_FACT_WORKLOAD_GONE, .wl = w->id};
     (void)mgr_apply_fact(m, &f, NULL);
     mgr_wl_drop_id(m, w);
