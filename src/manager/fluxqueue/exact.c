@@ -706,6 +706,24 @@ void sl_exact_observed(struct sl_fluxqueue *q, bool all) {
         enqueue_pods(q);
 }
 
+bool fq_exact_puts_off(struct sl_fluxqueue *q) {
+    q->put_off |= q->releasing;
+    return q->releasing;
+}
+
+void sl_exact_releasing(struct sl_fluxqueue *q, bool releasing) {
+    bool now = q->put_off && !releasing;
+    uint32_t job = 0, pod = 0;
+    q->releasing = releasing;
+    q->put_off &= releasing;
+    for (struct sl_rec *r; now && (r = sl_inf_each(q->inf, FQ_FLUXJOB, &job));)
+        if (fq_job_of(r)->held && !fq_job_committed(fq_job_of(r)))
+            sl_rec_write(r);
+    for (struct sl_rec *r; now && (r = sl_inf_each(q->inf, FQ_POD, &pod));)
+        if (fq_pod_of(r)->held && !fq_pod_of(r)->node)
+            sl_rec_write(r);
+}
+
 uint64_t sl_exact_version(struct sl_fluxqueue *q) {
     q->has_workloads = true;
     q->yields = false;

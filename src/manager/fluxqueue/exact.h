@@ -80,6 +80,10 @@ void sl_exact_hold(struct sl_fluxqueue *q, const struct sl_exact_owner *o,
                    const struct sl_exact_podset *v, const struct sl_exact_place *places,
                    uint32_t n);
 void sl_exact_release(struct sl_fluxqueue *q, uint64_t key);
+/* What Workloads give back, or move away from, is free here as soon as that is decided. As long as
+ * some of it is not in the API yet, no place of a job is written there and no pod without a job is
+ * bound: whoever reads the API, such as the next leader, never finds a node given twice. */
+void sl_exact_releasing(struct sl_fluxqueue *q, bool releasing);
 /* The earliest second, from this one on and not now, at which there are nodes for all of them, if
  * all that has a known end has ended then; those that are being deleted end at once. The nodes are
  * reserved from then on, in place of what was, for as long as it runs and for SL_EXACT_LEAST at

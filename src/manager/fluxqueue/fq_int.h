@@ -438,6 +438,8 @@ struct sl_fluxqueue {
     uint32_t next_ask;              /* the one that goes next */
     uint64_t freed;                 /* rises with all that was given back, beside 'capacity' */
     bool unobserved;                /* places of Workloads are not all known yet */
+    bool releasing;                 /* they have given back some that the API says they have */
+    bool put_off;                   /* and something waits to be written until it says otherwise */
     bool yields;        /* what a Workload had is free: it is offered to other Workloads first */
     bool has_workloads; /* somebody asks for them */
     sl_decisions decisions;
@@ -709,6 +711,9 @@ bool fq_exact_may(const struct sl_fluxqueue *q, const struct fq_pod *p);
 /* Of one whose Workload has places and that names our scheduler: bound to the node that was
  * selected for it. */
 void fq_exact_plain_sync(struct sl_fluxqueue *q, struct fq_pod *p);
+/* Does a write that takes places have to wait for releases of Workloads? It is made when these are
+ * written. */
+bool fq_exact_puts_off(struct sl_fluxqueue *q);
 /* Host ports of what Workloads have. */
 void fq_exact_each_usage(struct sl_fluxqueue *q,
                          void (*f)(struct sl_fluxqueue *, const struct fq_usage *, void *),

@@ -480,6 +480,8 @@ bool fq_plain_build(struct sl_fluxqueue *q, struct fq_pod *p, struct sl_write *w
     if (!q->leads || p->node || p->bound || p->ended || p->rec.deleting || p->gates)
         return false;
     if ((p->held || fq_exact_has(q, p)) && p->target) {
+        if (p->held && fq_exact_puts_off(q))
+            return false;
         if (!fq_volumes_ready(q, p, NULL))
             return false;
         fq_build_binding(q, p, w);

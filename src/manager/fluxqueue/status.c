@@ -200,7 +200,7 @@ bool fq_job_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
     struct sl_fluxqueue *q = ctx;
     struct fq_job *j = fq_job_of(r);
     const char *jobspec = wanted_jobspec(q, j);
-    if (!q->leads)
+    if (!q->leads || (j->held && !fq_job_committed(j) && fq_exact_puts_off(q)))
         return false;
     if (r->deleting && !j->held && !fq_history_needs_status(q, j)) {
         if (!r->finalizer || !fq_ids_covers(q, j->jobid) || !fq_history_settled(q, j))

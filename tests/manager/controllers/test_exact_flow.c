@@ -400,6 +400,16 @@ static void flux_pod(struct world *w, const char *name, const char *gpus) {
     create(w, PODS, text);
 }
 
+/* It is a job of its own, without a FluxJob. */
+static void plain_pod(struct world *w, const char *name, const char *gpus) {
+    char text[1024];
+    sl_fmt(text, sizeof text,
+           "{'metadata':{'name':'%s'},'spec':{'schedulerName':'FluxionScheduler','containers':[{"
+           "'name':'c','resources':{'requests':{'cpu':'1','" GPU "':'%s'}}}]}}",
+           name, gpus);
+    create(w, PODS, text);
+}
+
 /* Jobs of the queue and Workloads have the same nodes, and no node is given twice. */
 static void test_beside_fluxjobs(void **state) {
     struct world w;
@@ -430,6 +440,90 @@ static void test_beside_fluxjobs(void **state) {
     pod_phase(&w, "f1", "Succeeded");
     run(&w, SETTLE);
     assert_string_equal(nodes_of(&w, "c", 0), "n1:1");
+    end_exact(&w);
+}
+
+static int refuse_workloads(void *ctx, const struct fakeapi_write *fw, struct sl_buf *why) {
+    (void)ctx, (void)why;
+    return strcmp(fw->kind->plural, "workloads") == 0 && fw->client != FAKEAPI_NOBODY ? 503 : 0;
+}
+
+static bool holds_nothing(struct world *w, const char *name) {
+    return !workload_at(w, name, "status.admission");
+}
+
+/* The queue is held, and so a Workload that waits for its check gives its node back. Whoever waits
+ * for that, a job or a pod without one, has it when the API says that it is free: a leader that
+ * died before would leave a node that was given twice. */
+static void test_release_is_written_first(void **state) {
+    static const char *const pods[] = {"f1", "p1"};
+    (void)state;
+    for (size_t i = 0; i < SL_LEN(pods); i++) {
+        struct world w;
+        begin_empty(&w, "");
+        create(&w, KUEUE "/resourceflavors", "{'metadata':{'name':'f'},'spec':{}}");
+        create(&w, KUEUE "/admissionchecks",
+               "{'metadata':{'name':'ac'},'spec':{'controllerName':'x'}}");
+        patch(&w, KUEUE "/admissionchecks/ac/status",
+              "{'status':{'conditions':[{'type':'Active','status':'True','reason':'Active',"
+              "'message':'','lastTransitionTime':'2026-01-01T00:00:00Z'}]}}");
+        cluster_queue(&w, "cq", EXACT,
+                      ",'admissionChecksStrategy':{'admissionChecks':[{'name':'ac'}]}");
+        gpu_node(&w, "n1", 4, "", "");
+        workload_of(&w, "a", 0, ONE("4"));
+        run(&w, SETTLE);
+        assert_string_equal(nodes_of(&w, "a", 0), "n1:1");
+        assert_false(is(&w, "a", "Admitted"));
+        if (i == 0)
+            flux_pod(&w, "f1", "4");
+        else
+            plain_pod(&w, "p1", "4");
+        run(&w, SETTLE);
+        fakeapi_on_write(w.api, refuse_workloads, NULL);
+        patch(&w, KUEUE "/namespaces/ns/localqueues/q", "{'spec':{'stopPolicy':'Hold'}}");
+        run(&w, SETTLE);
+        assert_false(holds_nothing(&w, "a"));
+        assert_string_equal(node_of(&w, pods[i]), "");
+        if (i == 0)
+            assert_string_not_equal(sl_json_str(at(&w, FLUXJOBS "/f1-pod", "status"), "state"),
+                                    "Running");
+        fakeapi_on_write(w.api, NULL, NULL);
+        run(&w, 3 * SETTLE);
+        assert_true(holds_nothing(&w, "a"));
+        assert_string_equal(node_of(&w, pods[i]), "n1");
+        end_exact(&w);
+    }
+}
+
+static void lead(struct world *w, bool leads) {
+    sl_manager_lead(w->m, leads);
+    sl_fluxqueue_lead(w->q, leads);
+}
+
+/* A Workload moved to another node, and the manager lost its lease and had it again before it knew
+ * that this was written. It forgets what it had decided, and observes the Workload anew; meanwhile
+ * its node is nobody else's. */
+static void test_move_is_forgotten(void **state) {
+    struct world w;
+    (void)state;
+    begin_exact(&w);
+    gpu_node(&w, "n1", 4, "", "");
+    workload_of(&w, "a", 0, ONE("4"));
+    run(&w, SETTLE);
+    gpu_node(&w, "n2", 4, "", "");
+    run(&w, SETTLE);
+    fakeapi_set_faults(w.api, &(struct fakeapi_faults){.lose_reply = 1});
+    set_ready(&w, "n1", false);
+    for (uint32_t i = 0; i < 1000 && strcmp(nodes_of(&w, "a", 0), "n2:1") != 0; i++)
+        run(&w, SL_MSEC);
+    assert_string_equal(nodes_of(&w, "a", 0), "n2:1");
+    fakeapi_set_faults(w.api, NULL);
+    lead(&w, false);
+    lead(&w, true);
+    flux_pod(&w, "f1", "4");
+    run(&w, 4 * SETTLE);
+    assert_string_equal(nodes_of(&w, "a", 0), "n2:1");
+    assert_string_equal(node_of(&w, "f1"), "");
     end_exact(&w);
 }
 
@@ -641,6 +735,8 @@ int main(void) {
         cmocka_unit_test(test_nobody_twice),
         cmocka_unit_test(test_quota_and_nodes),
         cmocka_unit_test(test_beside_fluxjobs),
+        cmocka_unit_test(test_release_is_written_first),
+        cmocka_unit_test(test_move_is_forgotten),
         cmocka_unit_test(test_preemptor_first),
         cmocka_unit_test(test_leaving_once),
         cmocka_unit_test(test_failed_node),

@@ -528,6 +528,52 @@ static void test_pods_are_cheap(void **state) {
     end(&w);
 }
 
+/* An eviction resets the check, and its controller says "ready" again, in the same words, before
+ * the reply to that has arrived: the reset is never observed, and the next reservation counts on
+ * what the controller said. */
+static void test_check_is_ready_again_at_once(void **state) {
+    static const char ready[] =
+        "{'status':{'admissionChecks':[{'name':'ac','state':'Ready','message':'yes',"
+        "'lastTransitionTime':'2026-01-01T00:00:00Z'}]}}";
+    (void)state;
+    struct world w;
+    begin(&w);
+    create(&w, KUEUE "/admissionchecks",
+           "{'metadata':{'name':'ac'},'spec':{'controllerName':'x'}}");
+    patch(&w, KUEUE "/admissionchecks/ac/status",
+          "{'status':{'conditions':[{'type':'Active','status':'True','reason':'Active',"
+          "'message':'','lastTransitionTime':'2026-01-01T00:00:00Z'}]}}");
+    patch(&w, KUEUE "/clusterqueues/cq",
+          "{'spec':{'admissionChecksStrategy':{'admissionChecks':[{'name':'ac'}]}}}");
+    member(&w, "a", "g", 1);
+    run(&w, SETTLE);
+    patch(&w, WORKLOADS "/g/status", ready);
+    run(&w, SETTLE);
+    assert_true(is(&w, "g", "Admitted") && all_free(&w, "a"));
+    set_pods(&w, "a", "Running");
+    run(&w, SETTLE);
+    fakeapi_set_faults(w.api, &(struct fakeapi_faults){.late_reply = 1});
+    patch(&w, WORKLOADS "/g", "{'spec':{'active':false}}");
+    for (uint32_t i = 0; i < 1000 && !is(&w, "g", "Evicted"); i++)
+        run(&w, SL_MSEC);
+    assert_string_equal(
+        sl_json_str(yyjson_arr_get_first(at(&w, WORKLOADS "/g", "status.admissionChecks")),
+                    "state"),
+        "Pending");
+    patch(&w, WORKLOADS "/g/status", ready);
+    run(&w, SETTLE);
+    fakeapi_set_faults(w.api, NULL);
+    assert_true(deleting(&w, "a"));
+    member(&w, "b", "g", 1);
+    set_pods(&w, "a", "Failed");
+    run(&w, SETTLE);
+    assert_false(is(&w, "g", "QuotaReserved"));
+    patch(&w, WORKLOADS "/g", "{'spec':{'active':true}}");
+    run(&w, SETTLE);
+    assert_true(is(&w, "g", "Admitted") && all_free(&w, "b"));
+    end(&w);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_finished_workload_is_not_reused),
@@ -550,6 +596,7 @@ int main(void) {
         cmocka_unit_test(test_conflict_fails_to_start),
         cmocka_unit_test(test_parents_imply_pods),
         cmocka_unit_test(test_two_managers_agree),
+        cmocka_unit_test(test_check_is_ready_again_at_once),
         cmocka_unit_test(test_pods_are_cheap),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -491,9 +491,20 @@ void mgr_exact_retry_late(struct sl_manager *m) {
             sl_rec_enqueue(r);
 }
 
+void mgr_exact_unobserve(struct sl_manager *m) {
+    if (m->nodes)
+        sl_exact_observed(m->nodes, false);
+}
+
 void mgr_exact_observed(struct sl_manager *m) {
     if (m->nodes)
         sl_exact_observed(m->nodes, m->inf->ready && m->elected == m->leads);
+}
+
+/* Before a queue asked for exact nodes, no release concerns them. */
+void mgr_exact_note_releases(struct sl_manager *m, bool any) {
+    if (m->nodes && m->tas->exact)
+        sl_exact_releasing(m->nodes, any);
 }
 
 void sl_manager_nodes(struct sl_manager *m, struct sl_fluxqueue *nodes) {

@@ -120,6 +120,8 @@ void mgr_exact_set_aside(const struct sl_manager *m, sl_wl_id id, bool aside);
 /* Holds those of its admission. */
 void mgr_exact_hold(struct sl_manager *m, struct mgr_rec_wl *w, const struct sl_topo_place *places);
 void mgr_exact_release(struct sl_manager *m, sl_wl_id id);
+/* Is there any that was decided, but is not in the API yet? Jobs of the queue wait for it. */
+void mgr_exact_note_releases(struct sl_manager *m, bool any);
 /* Others in place of those that are not in 'keep'. False: there are none. */
 bool mgr_exact_move(struct sl_manager *m, struct mgr_rec_wl *w, const struct sl_topo_place *keep);
 /* Puts what it holds into v, one for each podset. */
@@ -129,6 +131,9 @@ void mgr_exact_held(const struct sl_manager *m, const struct mgr_rec_wl *w, stru
 void mgr_exact_turn(struct sl_manager *m);
 /* Tells the graph whether all places that Workloads have are held there. */
 void mgr_exact_observed(struct sl_manager *m);
+/* One of them releases places that it may have: nobody gets any before the next turn has observed
+ * what it has. */
+void mgr_exact_unobserve(struct sl_manager *m);
 
 /* ---- replace.c: nodes that fail ---- */
 

@@ -10,6 +10,7 @@
 #include "manager/controllers/metrics/metrics.h"
 #include "manager/controllers/pod/group.h"
 #include "manager/controllers/provisioning/provisioning.h"
+#include "manager/controllers/topology/topology.h"
 #include "manager/controllers/workload/workload.h"
 #include "manager/controllers/workload/workload_int.h"
 #include "manager/controllers/workload/workloads.h"
@@ -19,7 +20,7 @@
  * the API: a reservation is written only when no release is in flight, nor a move to other places.
  * A reader of the API, and the next leader after a crash, never see more reserved than there is. A
  * workload that moves keeps its quota, and waits for releases only: two that move would wait for
- * each other.
+ * each other. Jobs of the queue on the graph wait for both (mgr_exact_note_releases).
  */
 void mgr_wl_note_release(struct sl_manager *m, struct mgr_rec_wl *w) {
     bool sent = w->sent && w->sent->s.admission; /* the API has it already, or will in a moment */
@@ -34,6 +35,7 @@ void mgr_wl_note_release(struct sl_manager *m, struct mgr_rec_wl *w) {
     m->workloads->n_moving += (uint32_t)moves - w->moving;
     w->releasing = now;
     w->moving = moves;
+    mgr_exact_note_releases(m, m->workloads->n_releasing || m->workloads->n_moving);
     if (m->workloads->n_releasing)
         return;
     for (uint32_t i = 0; i < m->workloads->held.n; i++)
@@ -245,12 +247,11 @@ static void owner_answered(struct sl_manager *m, struct mgr_rec_wl *w, enum sl_w
 }
 
 void mgr_wl_clear_reported(struct mgr_rec_wl *w) {
-    static const uint64_t never = 1; /* is no hash of anything; 0 is that of nothing */
     mgr_prov_make_none(w);
     w->spec_hash = 0;
-    w->checks_applied = never;
+    w->checks_applied = WL_UNREPORTED;
     if (w->places)
-        w->places = never;
+        w->places = WL_UNREPORTED;
 }
 
 void mgr_wl_forget(struct sl_manager *m, struct mgr_rec_wl *w) {
@@ -272,6 +273,8 @@ void mgr_wl_forget(struct sl_manager *m, struct mgr_rec_wl *w) {
     w->ready_applied = w->reclaimable_applied = w->past_applied = false;
     if (w->sent)
         return;
+    if (w->exact) /* a reply is handled between turns, and the queue on the graph has its own */
+        mgr_exact_unobserve(m);
     struct sl_fact f = {.kind = SL_FACT_WORKLOAD_GONE, .wl = w->id};
     (void)mgr_apply_fact(m, &f, NULL);
     mgr_wl_drop_id(m, w);

@@ -375,6 +375,9 @@ void mgr_wl_set_checks(struct sl_manager *m, struct mgr_rec_wl *w, const struct 
         };
     }
     put_checks(w, &fresh);
+    /* The engine has other states than were observed last. A check that is reset and has its former
+     * state again before the reset was ever observed is news to it. */
+    w->checks_applied = WL_UNREPORTED;
 }
 
 /* The reservation that was to be released after an eviction is gone: another client made a new one,

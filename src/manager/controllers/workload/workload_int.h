@@ -5,6 +5,10 @@
 
 #include "manager/controllers/workload/workload.h"
 
+/* No hash of what was reported to the engine: what is observed next is reported anew. 0 is that of
+ * nothing. */
+#define WL_UNREPORTED UINT64_C(1)
+
 /* Of exactly this status; NULL: absent. */
 struct mgr_cond *mgr_wl_find_cond(const struct mgr_wl_status *s, sl_sym type);
 const struct mgr_wl_check *mgr_wl_find_check(const struct mgr_wl_status *s, sl_sym name);
