@@ -496,6 +496,14 @@ static inline int64_t fq_order(sl_time submitted, uint64_t number) {
     return (submitted / SL_SEC) << 24 | (int64_t)(number & 0xffffff);
 }
 void fq_set_text(char **to, const char *text);
+/* Amounts of a pool: none is larger than a pool can be, and neither are these. Whoever wrote a
+ * status may have written so much that more would not fit into an int64. */
+static inline int64_t fq_plus(int64_t a, int64_t b) {
+    return a < SL_GRAPH_MAX_SIZE - b ? a + b : SL_GRAPH_MAX_SIZE;
+}
+static inline int64_t fq_times(int64_t amount, uint32_t n) {
+    return n == 0 || amount <= SL_GRAPH_MAX_SIZE / n ? amount * n : SL_GRAPH_MAX_SIZE;
+}
 
 /* ---- nodes.c ---- */
 bool fq_node_decode(void *ctx, struct sl_rec *r, yyjson_val *o);
@@ -545,6 +553,8 @@ bool fq_graph_could(struct sl_fluxqueue *q, const struct sl_match_request *r);
 void fq_graph_free_bare(struct sl_fluxqueue *q);
 /* Puts the places of a job into the matcher, in place of what it had there. */
 void fq_graph_hold(struct sl_fluxqueue *q, struct fq_job *j);
+/* Has it anything there? Then its pods are not others'. True while there is no graph. */
+bool fq_graph_holds(const struct sl_fluxqueue *q, const struct fq_job *j);
 /* Makes one of them a place for pods of another size, if there is room. */
 bool fq_graph_resize(struct sl_fluxqueue *q, struct fq_job *j, uint32_t place, uint64_t size);
 /* What its jobspec says of one pod. */
@@ -569,6 +579,9 @@ int fq_compile(struct sl_fluxqueue *q, struct fq_job *j, uint32_t pods, struct s
 int fq_compile_ask(struct sl_fluxqueue *q, struct fq_job *j, const struct fq_jobspec_ask *ask,
                    struct sl_arena *a, struct fq_jobspec_info *info, struct sl_match_request **ret,
                    struct sl_err *err) _must_check_;
+/* What one pod of it takes, also where its request cannot be made on this graph. If the jobspec
+ * cannot be read, it is what the template requests, and it ends as its FluxJob says. */
+int fq_measure(struct sl_fluxqueue *q, struct fq_job *j, struct sl_err *err) _must_check_;
 /* What its pods are made of: while it runs, the template as it is now. */
 const char *fq_job_text(const struct sl_fluxqueue *q, const struct fq_job *j);
 /* Of that, as struct fq_job has it in slot_hash. */
@@ -585,6 +598,8 @@ static inline bool fq_pod_waits(const struct fq_pod *p) {
 }
 /* Of each place of a job: would its pods be let onto that node now? False: not known yet. */
 bool fq_places_admitted(struct sl_fluxqueue *q, struct fq_job *j, bool *ret);
+/* Those of one node stand side by side, and of these those of one kind. */
+void fq_places_sort(struct fq_job *j);
 void fq_submit(struct sl_fluxqueue *q, struct fq_job *j);
 /* The node that a vertex is part of, by its name; 0: none. */
 sl_sym fq_node_at(struct sl_fluxqueue *q, sl_vtx v);

@@ -168,7 +168,8 @@ static bool take(struct fq_job *j, struct live *l, const struct fq_pod *p, sl_sy
 }
 
 /* Those that are bound, or on their way, have their places first: those of their size, if there
- * are. What is bound elsewhere is there as a pod of others is. */
+ * are. What is bound elsewhere is there as a pod of others is, and so is all if the matcher has
+ * nothing of the job: what runs is counted in any case. */
 static void keep(struct sl_fluxqueue *q, struct fq_job *j, struct live *l) {
     for (enum how how = SAME_SIZE; how <= ANY_SIZE; how++)
         for (uint32_t i = 0; i < l->v.n; i++) {
@@ -177,12 +178,13 @@ static void keep(struct sl_fluxqueue *q, struct fq_job *j, struct live *l) {
             if (at && !l->has[i])
                 l->has[i] = take(j, l, p, at, how);
         }
+    bool holds = fq_graph_holds(q, j);
     for (uint32_t i = 0; i < l->v.n; i++) {
         struct fq_pod *p = l->v.v[i];
         if (!l->has[i])
             fq_pod_target(q, p, 0);
         if (p->node)
-            fq_pod_charge(q, p, l->has[i] ? 0 : p->node);
+            fq_pod_charge(q, p, l->has[i] && holds ? 0 : p->node);
     }
 }
 
@@ -307,7 +309,7 @@ static void collect(struct sl_fluxqueue *q, struct fq_job *j, struct live *l) {
     }
     for (struct fq_pod *p; (p = fq_job_next_pod(q, j, &at));) {
         if (p->ended || p->rec.gone || fq_group_leaves_out(q, j, p)) {
-            fq_pod_charge(q, p, 0);
+            fq_pod_charge(q, p, p->ended || p->rec.gone ? 0 : p->node);
             fq_pod_target(q, p, 0);
         } else {
             *sl_vec_push(&l->v) = p;

@@ -36,16 +36,37 @@ static bool is_slot_of(const struct sl_fluxqueue *q, const struct fq_job *j, uin
     return n > 0 && same == n && n == j->n_slot;
 }
 
-/* What of a jobspec is needed when it is not compiled: to hold its places again. */
+static void set_slot(struct fq_job *j, const struct fq_slot_amount *v, uint32_t n) {
+    for (uint32_t i = 0; i < j->n_slot; i++)
+        sl_freep(&j->slot[i].type);
+    j->slot = sl_realloc(j->slot, n, sizeof *j->slot);
+    j->n_slot = n;
+    for (uint32_t i = 0; i < n; i++)
+        j->slot[i] = (struct fq_slot_amount){sl_strdup(v[i].type), v[i].amount};
+}
+
+/* What a pod of the template requests; nothing of a job without one. */
+static void set_slot_of_template(const struct sl_fluxqueue *q, struct fq_job *j, uint64_t size) {
+    const struct fq_usage *u = size ? fq_usage_of_size(q, size) : NULL;
+    struct fq_slot_amount *v = sl_alloc0((u ? u->n : 0) + 1, sizeof *v);
+    uint32_t n = 0;
+    for (uint32_t i = 0; u && i < u->n; i++)
+        if (u->v[i].amount > 0)
+            v[n++] =
+                (struct fq_slot_amount){fq_type_of(fq_str(q, u->v[i].resource)), u->v[i].amount};
+    set_slot(j, v, n);
+    sl_freep(&v);
+}
+
+/* What of a jobspec is needed when it is not compiled: to hold its places again. Where that is not
+ * said in one place, as by alternatives, it is what the template requests. */
 static void keep_slot(struct sl_fluxqueue *q, struct fq_job *j,
                       const struct fq_jobspec_info *info) {
     uint64_t size = fq_template_size(q, j);
-    for (uint32_t i = 0; i < j->n_slot; i++)
-        sl_freep(&j->slot[i].type);
-    j->slot = sl_realloc(j->slot, info->n_slot, sizeof *j->slot);
-    j->n_slot = info->n_slot;
-    for (uint32_t i = 0; i < info->n_slot; i++)
-        j->slot[i] = (struct fq_slot_amount){sl_strdup(info->slot[i].type), info->slot[i].amount};
+    if (info->n_slot || info->n_kinds || info->whole_nodes)
+        set_slot(j, info->slot, info->n_slot);
+    else
+        set_slot_of_template(q, j, size);
     fq_kinds_keep(j, info);
     j->slot_hash = fq_slot_hash(q, j);
     j->slot_size = is_slot_of(q, j, size) ? size : 0;
@@ -87,6 +108,17 @@ int fq_compile_ask(struct sl_fluxqueue *q, struct fq_job *j, const struct fq_job
     int r = compile(q, j, fq_job_text(q, j), ask, a, info, ret, err);
     if (r >= 0 && ask->pods == 0)
         keep_slot(q, j, info);
+    return r;
+}
+
+int fq_measure(struct sl_fluxqueue *q, struct fq_job *j, struct sl_err *err) {
+    _cleanup_(sl_arena_done) struct sl_arena arena = SL_ARENA(FQ_MAX_COMPILE);
+    const char *text = fq_job_text(q, j);
+    struct fq_jobspec_info info = {0};
+    int r = fq_jobspec_measure(text, strlen(text), j->seconds, &arena, &info, err);
+    if (r < 0 || sl_arena_full(&arena))
+        info = (struct fq_jobspec_info){.duration = j->seconds};
+    keep_slot(q, j, &info);
     return r;
 }
 
@@ -472,8 +504,7 @@ static int by_first(const void *a, const void *b) {
     return x->at < y->at ? -1 : x->at > y->at;
 }
 
-/* New places go beside those of the same node. */
-static void sort_places(struct fq_job *j) {
+void fq_places_sort(struct fq_job *j) {
     struct ranked *v = sl_alloc0(j->places.n + 1, sizeof *v);
     struct sl_map first = {0}; /* by node */
     for (uint32_t i = 0; i < j->places.n; i++) {
@@ -517,7 +548,7 @@ static bool match_more(struct sl_fluxqueue *q, struct fq_job *j, const char *tex
 static void join(struct sl_fluxqueue *q, struct fq_job *j, uint32_t kind, const struct sl_grant *g,
                  uint64_t size) {
     take_places(q, j, kind == FQ_ANY_KIND ? 0 : kind, g, size);
-    sort_places(j);
+    fq_places_sort(j);
     fq_graph_cancel(q, -j->jobid);
     fq_graph_hold(q, j);
 }
