@@ -42,8 +42,11 @@
 #define FQ_MAX_COMPILE ((size_t)4 << 20)    /* a jobspec while it is compiled */
 #define FQ_MAX_USAGE_TEXT ((size_t)1 << 20) /* requests of a pod */
 #define FQ_MAX_MESSAGE 1024u
-#define FQ_MAX_NAME 253u          /* of an object, where others wrote it; a longer one is none */
-#define FQ_MAX_LISTED 10000u      /* nodes of a job in its status, as its schema has it */
+#define FQ_MAX_NAME 253u     /* of an object, where others wrote it; a longer one is none */
+#define FQ_MAX_LISTED 10000u /* nodes of a job in its status, as its schema has it */
+#define FQ_MAX_LIST                                                                                \
+    ((size_t)1 << 20)             /* bytes of them there: more than it may be with is refused      \
+                                   */
 #define FQ_MAX_SHOWN 256u         /* bytes of nodes in a column */
 #define FQ_MAX_RESIZES 16u        /* free places that are tried for a pod of another size */
 #define FQ_MAX_RUNS 16u           /* passes of the queue in one turn */
@@ -63,6 +66,7 @@
 #define FQ_ESTIMATE_PAUSE SL_MINUTE      /* of starts that move, as all do while a job overruns */
 #define FQ_OWNER_LATE (10 * SL_SEC)      /* the watch of a pod's controller may be behind */
 #define FQ_GROW_PAUSE (2 * SL_SEC)       /* until a job that found no more is tried again */
+#define FQ_FULL_PAUSE SL_MINUTE          /* until one that found the queue full is */
 #define FQ_RETRY_PAUSE (100 * SL_MSEC)   /* until the next of the rejected jobs are */
 #define FQ_TELL_AFTER SL_SEC             /* a plain pod that waits so long is told why */
 #define FQ_LEDGER_PAUSE (50 * SL_MSEC)   /* until the ledger is looked at again */
@@ -127,8 +131,9 @@ struct fq_amount {
     int64_t amount; /* in the units of the graph */
 };
 struct fq_usage {
-    uint64_t hash;
-    uint64_t size; /* hash of the amounts alone: equal where they are */
+    uint64_t hash; /* of what it was read from */
+    char *text;    /* that: requests of a pod spec, then host ports */
+    uint64_t size; /* equal where the amounts are, and only there; from their hash */
     uint32_t id, refs, n;
     struct fq_amount v[];
 };
@@ -417,7 +422,7 @@ struct sl_fluxqueue {
     struct sl_map by_jobid;      /* -> the number of the FluxJob's record */
     SL_VEC(struct fq_usage *) usages;
     SL_VEC(uint32_t) free_usages;
-    struct sl_map usages_by_hash;
+    struct sl_map usages_by_hash, usages_by_size;
     SL_VEC(struct fq_request *) requests; /* of plain pods; NULL: free */
     SL_VEC(uint32_t) free_requests;
     struct sl_map requests_by_hash;
@@ -496,6 +501,8 @@ static inline int64_t fq_order(sl_time submitted, uint64_t number) {
     return (submitted / SL_SEC) << 24 | (int64_t)(number & 0xffffff);
 }
 void fq_set_text(char **to, const char *text);
+/* A priority: what an int32 does not hold is the nearest that it does. */
+int32_t fq_priority(yyjson_val *v, const char *path);
 /* Amounts of a pool: none is larger than a pool can be, and neither are these. Whoever wrote a
  * status may have written so much that more would not fit into an int64. */
 static inline int64_t fq_plus(int64_t a, int64_t b) {
@@ -541,6 +548,7 @@ void fq_pod_shift(struct sl_fluxqueue *q, struct fq_pod *p, int sign);
 sl_sym fq_hostname(const struct sl_fluxqueue *q, const struct fq_node *n);
 struct fq_usage *fq_usage_get(struct sl_fluxqueue *q, yyjson_val *pod_spec);
 void fq_usage_unref(struct sl_fluxqueue *q, struct fq_usage *s);
+void fq_usages_done(struct sl_fluxqueue *q);
 /* Any with these amounts; NULL: nobody has them any more. */
 const struct fq_usage *fq_usage_of_size(const struct sl_fluxqueue *q, uint64_t size);
 

@@ -227,24 +227,37 @@ static void assign(struct sl_fluxqueue *q, struct fq_job *j, struct live *l, str
 
 /* ---- what is not needed ---- */
 
-static void drop(struct fq_job *j, struct live *l, uint32_t place) {
-    size_t after = j->places.n - place - 1;
-    memmove(&j->places.v[place], &j->places.v[place + 1], after * sizeof *j->places.v);
-    if (l->good)
-        memmove(&l->good[place], &l->good[place + 1], after * sizeof *l->good);
-    j->places.n--;
+/* Given back: away when all of these are known. */
+static void drop(struct fq_job *j, uint32_t place) {
+    j->places.v[place].node = 0;
+}
+
+/* Returns whether any was dropped. */
+static bool remove_dropped(struct fq_job *j, struct live *l) {
+    uint32_t n = 0, before = j->places.n;
+    for (uint32_t i = 0; i < before; i++) {
+        if (!j->places.v[i].node)
+            continue;
+        if (l->good)
+            l->good[n] = l->good[i];
+        j->places.v[n++] = j->places.v[i];
+    }
+    j->places.n = n;
+    return n != before;
 }
 
 /* Free places beyond what pods may still come for are given back, the last first, and before them
  * those that are not for the pods that may come. */
 static bool give_back(struct fq_job *j, struct live *l, uint32_t needed) {
-    uint32_t before = j->places.n;
+    uint32_t left = j->places.n;
     for (int odd = 1; odd >= 0; odd--)
-        for (uint32_t i = j->places.n; i-- > 0 && j->places.n > needed;)
-            if (j->places.v[i].pod == FQ_NO_POD &&
-                (!odd || (j->places.v[i].size && j->places.v[i].size != j->slot_size)))
-                drop(j, l, i);
-    return j->places.n != before;
+        for (uint32_t i = j->places.n; i-- > 0 && left > needed;)
+            if (j->places.v[i].node && j->places.v[i].pod == FQ_NO_POD &&
+                (!odd || (j->places.v[i].size && j->places.v[i].size != j->slot_size))) {
+                drop(j, i);
+                left--;
+            }
+    return remove_dropped(j, l);
 }
 
 /* How many free places of another size stay as they are: a set with a partition replaces the pods
@@ -259,21 +272,27 @@ static uint32_t keeps_odd(const struct sl_fluxqueue *q, const struct fq_job *j) 
 
 /* Free places are for pods of the template, on nodes that take them; others are given back. */
 static bool give_back_bad(struct sl_fluxqueue *q, struct fq_job *j, struct live *l) {
-    uint32_t before = j->places.n, odd = keeps_odd(q, j);
-    for (uint32_t i = j->places.n; i-- > 0;) {
-        if (j->places.v[i].pod != FQ_NO_POD) {
-            l->later |= !is_good(l, i); /* when its pod has ended */
-            continue;
-        }
-        bool usable = q->match && !q->rebuild && !q->taints_changed;
-        bool kept = odd && j->places.v[i].size != j->slot_size && (l->unknown || is_good(l, i));
-        odd -= kept;
-        if (kept)
-            continue;
-        if ((!l->unknown && !is_good(l, i)) || (usable && !fq_graph_resize(q, j, i, j->slot_size)))
-            drop(j, l, i);
+    uint32_t odd = keeps_odd(q, j);
+    for (uint32_t i = 0; i < j->places.n; i++) {
+        bool good = is_good(l, i);
+        if (j->places.v[i].pod != FQ_NO_POD)
+            l->later |= !good; /* when its pod has ended */
+        else if (!l->unknown && !good)
+            drop(j, i);
     }
-    return j->places.n != before;
+    bool fewer = remove_dropped(j, l);
+    for (uint32_t i = j->places.n; i-- > 0;) {
+        bool usable = q->match && !q->rebuild && !q->taints_changed;
+        if (j->places.v[i].pod != FQ_NO_POD)
+            continue;
+        if (odd && j->places.v[i].size != j->slot_size) {
+            odd--;
+        } else if (usable && !fq_graph_resize(q, j, i, j->slot_size)) {
+            drop(j, i); /* at once: the next one is held with what is left */
+            fewer |= remove_dropped(j, l);
+        }
+    }
+    return fewer;
 }
 
 /* A pod has no place: of its kind, or of the first that has lost some. */

@@ -233,21 +233,30 @@ bool fq_impossible(struct sl_fluxqueue *q, const struct sl_match_request *r, uin
            verdict == SL_NEVER;
 }
 
-static void reject(struct sl_fluxqueue *q, struct fq_job *j) {
-    _cleanup_(sl_arena_done) struct sl_arena arena = SL_ARENA(FQ_MAX_COMPILE);
-    _cleanup_(sl_match_request_freep) struct sl_match_request *request = NULL;
-    struct fq_jobspec_info info = {0};
-    struct sl_err err = {0};
+/* 'request' is what it asks for; NULL: it cannot be made any more. */
+static void reject(struct sl_fluxqueue *q, struct fq_job *j,
+                   const struct sl_match_request *request) {
     j->queued = false;
     drop_estimate(j);
     j->rejected = q->capacity;
-    if (fq_compile(q, j, 0, &arena, &info, &request, &err) >= 0 && fq_graph_could(q, request)) {
+    if (request && fq_graph_could(q, request)) {
         fq_job_set_state(j, FQ_WAITING, "Busy", "Pods of others use what it requests");
         return;
     }
     fq_job_set_state(j, FQ_REJECTED, "Unsatisfiable",
                      "No set of nodes has what it requests, even if all were free");
     sl_rec_event(&j->rec, FQ_CONTROLLER, true, "Unsatisfiable", "%s", j->message);
+}
+
+/* The same of one that the queue has rejected, and freed what it had of it. */
+static void reject_queued(struct sl_fluxqueue *q, struct fq_job *j) {
+    _cleanup_(sl_arena_done) struct sl_arena arena = SL_ARENA(FQ_MAX_COMPILE);
+    _cleanup_(sl_match_request_freep) struct sl_match_request *request = NULL;
+    struct fq_jobspec_info info = {0};
+    struct sl_err err = {0};
+    if (fq_compile(q, j, 0, &arena, &info, &request, &err) < 0)
+        request = NULL;
+    reject(q, j, request);
 }
 
 void fq_submit(struct sl_fluxqueue *q, struct fq_job *j) {
@@ -290,9 +299,9 @@ void fq_submit(struct sl_fluxqueue *q, struct fq_job *j) {
         fq_name_job(q, j, fq_next_jobid(q));
     /* told so at once, whoever waits before it */
     if (fq_impossible(q, request, policy_of(q, j, &info))) {
-        sl_match_request_free(request);
         j->queued_hash = hash;
-        reject(q, j);
+        reject(q, j, request);
+        sl_match_request_free(request);
         return;
     }
     r = sl_queues_submit(q->queues, queue_of(j, &info), j->jobid, j->priority, submission_order(j),
@@ -300,6 +309,11 @@ void fq_submit(struct sl_fluxqueue *q, struct fq_job *j) {
     if (r == SL_EEXIST) { /* somebody has written another's id into its status */
         fq_name_job(q, j, 0);
         sl_rec_enqueue(&j->rec);
+        return;
+    }
+    if (r == SL_ELIMIT) { /* there is room when others have started */
+        fq_job_set_state(j, FQ_WAITING, "QueueIsFull", "%s", err.text);
+        sl_rec_reconcile_at(&j->rec, sl_time_add(q->client->wall, FQ_FULL_PAUSE));
         return;
     }
     if (r < 0) {
@@ -342,12 +356,18 @@ static void take_places(struct sl_fluxqueue *q, struct fq_job *j, uint32_t kind,
     }
 }
 
-/* As its status lists them. */
-static uint32_t count_nodes(const struct fq_job *j) {
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < j->places.n; i++)
-        n += i == 0 || !fq_same_places(&j->places.v[i], &j->places.v[i - 1]);
-    return n;
+#define LISTED 48u /* bytes of a node in a status, besides its name */
+
+/* What its status does not list would be forgotten by a restart. */
+static bool can_be_listed(const struct sl_fluxqueue *q, const struct fq_job *j) {
+    size_t n = 0, bytes = 0;
+    for (uint32_t i = 0; i < j->places.n; i++) {
+        if (i > 0 && fq_same_places(&j->places.v[i], &j->places.v[i - 1]))
+            continue;
+        n++;
+        bytes += LISTED + strlen(fq_str(q, j->places.v[i].node));
+    }
+    return n <= FQ_MAX_LISTED && bytes <= FQ_MAX_LIST;
 }
 
 /* It has its resources, but not a place in the API: given back, and not tried again until there is
@@ -387,10 +407,11 @@ static void start(struct sl_fluxqueue *q, struct fq_job *j, const struct sl_deci
                          "The jobspec gives the Job %u places for %u pods", n, j->expected);
         return;
     }
-    if (count_nodes(j) > FQ_MAX_LISTED) { /* what its status does not list would be forgotten */
+    if (!can_be_listed(q, j)) {
         give_up(q, j);
         fq_job_set_state(j, FQ_REJECTED, "TooManyNodes",
-                         "%u nodes are the most that a job can have", FQ_MAX_LISTED);
+                         "%u nodes are the most that a job can have, and %zu KiB of their names",
+                         FQ_MAX_LISTED, FQ_MAX_LIST >> 10);
         return;
     }
     j->started = q->client->wall;
@@ -451,7 +472,7 @@ static void apply(struct sl_fluxqueue *q, const struct sl_decision *d) {
         set_waiting(j);
         break;
     case SL_DECIDED_REJECT:
-        reject(q, j);
+        reject_queued(q, j);
         break;
     }
     sl_rec_enqueue(&j->rec);
@@ -544,13 +565,24 @@ static bool match_more(struct sl_fluxqueue *q, struct fq_job *j, const char *tex
     return r >= 0 && verdict == SL_MATCHED;
 }
 
-/* What was found is the job's from now on. */
-static void join(struct sl_fluxqueue *q, struct fq_job *j, uint32_t kind, const struct sl_grant *g,
+/* What was found is the job's from now on; false: it would be too much to be listed. */
+static bool join(struct sl_fluxqueue *q, struct fq_job *j, uint32_t kind, const struct sl_grant *g,
                  uint64_t size) {
+    uint32_t n = j->places.n;
+    struct fq_place *before = sl_alloc0(n + 1, sizeof *before);
+    if (n)
+        memcpy(before, j->places.v, n * sizeof *before);
     take_places(q, j, kind == FQ_ANY_KIND ? 0 : kind, g, size);
     fq_places_sort(j);
+    bool fits = can_be_listed(q, j);
+    if (!fits) {
+        memcpy(j->places.v, before, n * sizeof *before);
+        j->places.n = n;
+    }
+    sl_freep(&before);
     fq_graph_cancel(q, -j->jobid);
     fq_graph_hold(q, j);
+    return fits;
 }
 
 /* All that are missing, or as many of them as halving finds. */
@@ -559,8 +591,8 @@ static uint32_t grow_by(struct sl_fluxqueue *q, struct fq_job *j, uint32_t kind,
     struct sl_grant g = {0};
     while (n > 0 && !match_more(q, j, fq_job_text(q, j), kind, n, of, &g))
         n /= 2;
-    if (n > 0)
-        join(q, j, kind, &g, j->slot_size);
+    if (n > 0 && !join(q, j, kind, &g, j->slot_size))
+        n = 0;
     sl_grant_done(&g);
     return n;
 }
@@ -575,10 +607,8 @@ static uint32_t grow_odd(struct sl_fluxqueue *q, struct fq_job *j) {
         if (!fq_pod_is_odd(j, p) || !fq_pod_waits(p) || !p->jobspec ||
             fq_unbound_pauses(q, p, &until))
             continue;
-        if (match_more(q, j, p->jobspec, FQ_ANY_KIND, 1, p, &g)) {
-            join(q, j, FQ_ANY_KIND, &g, p->usage->size);
-            found++;
-        }
+        if (match_more(q, j, p->jobspec, FQ_ANY_KIND, 1, p, &g))
+            found += join(q, j, FQ_ANY_KIND, &g, p->usage->size);
         sl_grant_done(&g);
     }
     return found;
