@@ -385,6 +385,7 @@ struct fq_job {
     uint64_t admitted; /* q->node_changes up to which its free places are known to be good */
     uint64_t rejected; /* q->capacity when it did not fit even if all jobs had ended; 0: not so */
     sl_time grow_at;   /* mono: not before */
+    sl_time grew_at;   /* mono: when it got more places */
     struct fq_recorded recorded;
     char *ran_on;     /* one that had ended before the start: its nodes, until that is recorded */
     uint32_t missing; /* pods that have no place */

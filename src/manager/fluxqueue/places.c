@@ -400,6 +400,10 @@ void fq_places_sync(struct sl_fluxqueue *q, struct fq_job *j) {
     bool fewer = !kinds && give_back(j, &l, l.v.n > expected ? l.v.n : expected);
     fewer |= give_back_bad(q, j, &l);
     fewer |= kinds && fq_kinds_give_back(q, j); /* last: it does not know of l.good */
+    /* Places that were found just now are none for these pods: nodes have less than the matcher
+     * knows, where a jobspec asks for less than the pods request. */
+    if (fewer && j->missing && j->grew_at == q->client->mono)
+        j->grow_at = q->client->mono + FQ_GROW_PAUSE;
     if (fewer) {
         fq_job_touch(j);
         fq_graph_hold(q, j);

@@ -642,7 +642,7 @@ void fq_grow(struct sl_fluxqueue *q, struct fq_job *j) {
     uint32_t n = 0, found;
 
     sl_rec_reconcile_at(&j->rec, sl_time_add(q->client->wall, FQ_GROW_PAUSE));
-    if (!q->match)
+    if (!q->match || q->client->mono < j->grow_at)
         show_missing(q, j, j->missing);
     if (!q->match || q->rebuild || q->taints_changed || q->unranked || q->unobserved ||
         q->client->mono < j->grow_at)
@@ -656,6 +656,7 @@ void fq_grow(struct sl_fluxqueue *q, struct fq_job *j) {
         n += grow_by(q, j, k, j->kinds[k].missing, NULL);
     found = n + (j->odd ? grow_odd(q, j) : 0);
     if (found > 0) {
+        j->grew_at = q->client->mono;
         fq_job_touch(j);
         j->places_version = j->version;
         sl_rec_enqueue(&j->rec);

@@ -219,13 +219,57 @@ static void test_huge(void **state) {
     assert_free(w, 0);
 }
 
+/* A pod that was resized is larger than the place that is restored for it. What it requests more is
+ * given to nobody, and one that the matcher has room for is not looked for again and again. */
+static void test_resized(void **state) {
+    struct world *w = *state;
+    node(w, "n0", "8");
+    pod(w, "a", "1", "", "");
+    run(w, SL_SEC);
+    assert_field(w, PODS "/a", "spec.nodeName", "n0");
+    patch(w, PODS "/a",
+          "{\"spec\":{\"containers\":[{\"name\":\"main\",\"image\":\"busybox\",\"resources\":"
+          "{\"requests\":{\"cpu\":\"6\",\"memory\":\"64Mi\"}}}]}}");
+    run(w, SL_SEC);
+    assert_free(w, 2);
+    restart(w, RACK);
+    pod(w, "b", "3", "", "");
+    run(w, 30 * SL_SEC);
+    assert_field(w, PODS "/b", "spec.nodeName", "");
+    drop(w, PODS "/b");
+    assert_free(w, 2);
+}
+
+/* A jobspec that asks for less than its pods request: one for which the node has no room waits, and
+ * is not looked for again and again. */
+static void test_asks_for_less(void **state) {
+    struct world *w = *state;
+    node(w, "n0", "8");
+    for (int i = 0; i < 3; i++) {
+        char name[8];
+        sl_fmt(name, sizeof name, "p%d", i);
+        pod(w, name, "3", SPEC("{type: slot, count: 1, label: a, with: [{type: core, count: 1}]}"),
+            "");
+        run(w, SL_SEC);
+    }
+    uint32_t writes = w->writes;
+    run(w, 30 * SL_SEC);
+    assert_in_range(w->writes - writes, 0, 60);
+    assert_field(w, PODS "/p2", "spec.nodeName", "");
+    assert_field(w, FLUXJOBS "/p2-pod", "status.reason", "Growing");
+    drop(w, PODS "/p0");
+    run(w, 5 * SL_SEC);
+    assert_field(w, PODS "/p2", "spec.nodeName", "n0");
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown((f), setup, teardown)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_level_gone),   TEST(test_type_gone),  TEST(test_another_gpu),
-        TEST(test_alternatives), TEST(test_unreadable), TEST(test_unreadable_group),
-        TEST(test_other_order),  TEST(test_huge),
+        TEST(test_level_gone),    TEST(test_type_gone),  TEST(test_another_gpu),
+        TEST(test_alternatives),  TEST(test_unreadable), TEST(test_unreadable_group),
+        TEST(test_other_order),   TEST(test_huge),       TEST(test_resized),
+        TEST(test_asks_for_less),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
