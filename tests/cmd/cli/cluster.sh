@@ -286,6 +286,19 @@ test_graph_levels() {
     sluice graph --resource=cpu --level=zone=topology.kubernetes.io/zone,rack=example.com/rack
     [[ $out =~ node\ +n1\ +eu-1/r1\ +up ]] || fail 'not two levels'
 }
+# What a job has is shown, also if its jobspec names a level that is not known here.
+test_graph_unknown_level() {
+    api "$cluster" 'a[FLUX + "/fluxjobs"] = [running("train", "n1", 7, spec={"jobspec": """
+version: 9999
+resources:
+- {type: rack, count: 1, with: [{type: slot, count: 1, label: default, with: [{type: core, count: 3}]}]}
+tasks: [{command: [sleep], slot: default, count: {per_slot: 1}}]
+attributes: {}
+"""})]'
+    sluice graph --resource=cpu
+    exits 0 && quiet
+    [[ $out =~ node\ +n1\ +eu-1\ +up\ +cpu\ +4.5\ +3\ +0.5\ +8 ]] || fail 'the job has nothing'
+}
 test_graph_broken_configuration() {
     api "$cluster" 'configured("fluxqueue: [")'
     sluice graph --resource=cpu
