@@ -102,6 +102,16 @@ struct sl_settings_flux_level {
     const char *type;  /* "rack" */
     const char *label; /* of nodes */
 };
+/* What is wrong with one that is to come below these n. */
+enum sl_settings_level_fault {
+    SL_SETTINGS_LEVEL_FINE,
+    SL_SETTINGS_LEVEL_TYPE,  /* the type has characters that none has, or is one of others */
+    SL_SETTINGS_LEVEL_LABEL, /* the label is no key */
+    SL_SETTINGS_LEVEL_TWICE, /* another one has the type or the label */
+};
+enum sl_settings_level_fault sl_settings_level_check(const struct sl_settings_flux_level *v,
+                                                     uint32_t n,
+                                                     const struct sl_settings_flux_level *level);
 
 /* ---- settings ---- */
 

@@ -101,10 +101,11 @@ static void queues(struct sl_doc_fields *f, struct sl_settings *s,
 
 /* ---- levels ---- */
 
-/* Types that the graph has anyhow; a level between cluster and nodes cannot be one of them. */
+/* Types that the graph or a jobspec has anyhow; a level between cluster and nodes cannot be one of
+ * them. */
 static bool is_level_type(const char *s) {
-    static const char *const taken[] = {"cluster", "node", "core",    "memory",
-                                        "pods",    "slot", "xor_slot"};
+    static const char *const taken[] = {"cluster", "node", "core", "memory",   "ephemeral-storage",
+                                        "pods",    "gpu",  "slot", "xor_slot", "or_slot"};
 
     for (size_t i = 0; i < SL_LEN(taken); i++)
         if (strcmp(s, taken[i]) == 0)
@@ -119,6 +120,16 @@ static bool has_level(const struct sl_settings_flux_level *v, uint32_t n,
         if (strcmp(v[i].type, level->type) == 0 || strcmp(v[i].label, level->label) == 0)
             return true;
     return false;
+}
+
+enum sl_settings_level_fault sl_settings_level_check(const struct sl_settings_flux_level *v,
+                                                     uint32_t n,
+                                                     const struct sl_settings_flux_level *level) {
+    if (!is_level_type(level->type))
+        return SL_SETTINGS_LEVEL_TYPE;
+    if (sl_syntax_label_key(level->label, strlen(level->label)).n > 0)
+        return SL_SETTINGS_LEVEL_LABEL;
+    return has_level(v, n, level) ? SL_SETTINGS_LEVEL_TWICE : SL_SETTINGS_LEVEL_FINE;
 }
 
 /* The levels, from the top; an empty list is none. */
@@ -136,19 +147,24 @@ static void levels(struct sl_doc_fields *f, struct sl_settings *s) {
         sl_doc_fields_enter(&item, f->rd, &items[i], "a level", key.s);
         struct sl_settings_flux_level level = {sl_doc_field_str(&item, "type", ""),
                                                sl_doc_field_str(&item, "nodeLabel", "")};
-        if (!is_level_type(level.type))
+        switch (sl_settings_level_check(v, kept, &level)) {
+        case SL_SETTINGS_LEVEL_TYPE:
             sl_read_wrong(f->rd, item.line, "type",
                           "expected a type of the graph between cluster and node, such as rack, "
                           "got \"%.60s\"",
                           level.type);
-        else if (sl_syntax_label_key(level.label, strlen(level.label)).n > 0)
+            break;
+        case SL_SETTINGS_LEVEL_LABEL:
             sl_read_wrong(f->rd, item.line, "nodeLabel",
                           "expected the key of a label, got \"%.60s\"", level.label);
-        else if (has_level(v, kept, &level))
+            break;
+        case SL_SETTINGS_LEVEL_TWICE:
             sl_read_wrong(f->rd, item.line, "type",
                           "Duplicate value: \"%.60s\", or the label of another level", level.type);
-        else
+            break;
+        case SL_SETTINGS_LEVEL_FINE:
             v[kept++] = level;
+        }
         sl_doc_fields_close(&item);
     }
     if (!given)

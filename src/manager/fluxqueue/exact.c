@@ -299,7 +299,7 @@ static void merge(struct sl_grant *g) {
         qsort(g->picks.v, g->picks.n, sizeof *g->picks.v, by_vertex);
     for (uint32_t i = 0; i < g->picks.n; i++)
         if (n && g->picks.v[n - 1].v == g->picks.v[i].v)
-            g->picks.v[n - 1].needs += g->picks.v[i].needs;
+            g->picks.v[n - 1].needs = fq_plus(g->picks.v[n - 1].needs, g->picks.v[i].needs);
         else
             g->picks.v[n++] = g->picks.v[i];
     g->picks.n = n;
@@ -315,7 +315,7 @@ static void put_picks(const struct part *p, const struct seat *s, struct fq_node
         const struct fq_pool *pool = fq_pool_find(n, p->usage->v[i].resource);
         int64_t amount = p->usage->v[i].amount;
         if (pool && pool->v != SL_VTX_NONE && amount > 0)
-            *sl_vec_push(&g->picks) = (struct sl_pick){pool->v, amount * s->count, true};
+            *sl_vec_push(&g->picks) = (struct sl_pick){pool->v, fq_times(amount, s->count), true};
     }
 }
 

@@ -17,6 +17,11 @@ void fq_set_text(char **to, const char *text) {
     *to = copy;
 }
 
+int32_t fq_priority(yyjson_val *v, const char *path) {
+    int64_t n = sl_json_int(v, path, 0);
+    return n < INT32_MIN ? INT32_MIN : n > INT32_MAX ? INT32_MAX : (int32_t)n;
+}
+
 #define OBJECT(version, names, name)                                                               \
     {                                                                                              \
         SL_REC_API(version, names, name),                                                          \
@@ -178,11 +183,7 @@ void sl_fluxqueue_free(struct sl_fluxqueue *q) {
     fq_ids_forget(q);
     sl_inf_free(q->inf);
     fq_exact_done(q);
-    for (uint32_t i = 0; i < q->usages.n; i++)
-        sl_freep(&q->usages.v[i]);
-    sl_vec_free(&q->usages);
-    sl_vec_free(&q->free_usages);
-    sl_map_done(&q->usages_by_hash);
+    fq_usages_done(q);
     fq_plain_done(q);
     sl_vec_free(&q->ports);
     sl_vec_free(&q->asked_ports);

@@ -42,8 +42,11 @@
 #define FQ_MAX_COMPILE ((size_t)4 << 20)    /* a jobspec while it is compiled */
 #define FQ_MAX_USAGE_TEXT ((size_t)1 << 20) /* requests of a pod */
 #define FQ_MAX_MESSAGE 1024u
-#define FQ_MAX_NAME 253u          /* of an object, where others wrote it; a longer one is none */
-#define FQ_MAX_LISTED 10000u      /* nodes of a job in its status, as its schema has it */
+#define FQ_MAX_NAME 253u     /* of an object, where others wrote it; a longer one is none */
+#define FQ_MAX_LISTED 10000u /* nodes of a job in its status, as its schema has it */
+#define FQ_MAX_LIST                                                                                \
+    ((size_t)1 << 20)             /* bytes of them there: more than it may be with is refused      \
+                                   */
 #define FQ_MAX_SHOWN 256u         /* bytes of nodes in a column */
 #define FQ_MAX_RESIZES 16u        /* free places that are tried for a pod of another size */
 #define FQ_MAX_RUNS 16u           /* passes of the queue in one turn */
@@ -64,6 +67,7 @@
 #define FQ_ESTIMATE_PAUSE SL_MINUTE      /* of starts that move, as all do while a job overruns */
 #define FQ_OWNER_LATE (10 * SL_SEC)      /* the watch of a pod's controller may be behind */
 #define FQ_GROW_PAUSE (2 * SL_SEC)       /* until a job that found no more is tried again */
+#define FQ_FULL_PAUSE SL_MINUTE          /* until one that found the queue full is */
 #define FQ_RETRY_PAUSE (100 * SL_MSEC)   /* until the next of the rejected jobs are */
 #define FQ_JUDGE_PAUSE SL_SEC            /* between two times that all in the queue are asked of */
 #define FQ_TELL_AFTER SL_SEC             /* a plain pod that waits so long is told why */
@@ -129,8 +133,9 @@ struct fq_amount {
     int64_t amount; /* in the units of the graph */
 };
 struct fq_usage {
-    uint64_t hash;
-    uint64_t size; /* hash of the amounts alone: equal where they are */
+    uint64_t hash; /* of what it was read from */
+    char *text;    /* that: requests of a pod spec, then host ports */
+    uint64_t size; /* equal where the amounts are, and only there; from their hash */
     uint32_t id, refs, n;
     struct fq_amount v[];
 };
@@ -383,6 +388,7 @@ struct fq_job {
     uint64_t rejected; /* q->capacity when it did not fit even if all jobs had ended; 0: not so */
     uint64_t judged;   /* q->shrunk when it was found that it can run */
     sl_time grow_at;   /* mono: not before */
+    sl_time grew_at;   /* mono: when it got more places */
     struct fq_recorded recorded;
     char *ran_on;     /* one that had ended before the start: its nodes, until that is recorded */
     uint32_t missing; /* pods that have no place */
@@ -420,7 +426,7 @@ struct sl_fluxqueue {
     struct sl_map by_jobid;      /* -> the number of the FluxJob's record */
     SL_VEC(struct fq_usage *) usages;
     SL_VEC(uint32_t) free_usages;
-    struct sl_map usages_by_hash;
+    struct sl_map usages_by_hash, usages_by_size;
     SL_VEC(struct fq_request *) requests; /* of plain pods; NULL: free */
     SL_VEC(uint32_t) free_requests;
     struct sl_map requests_by_hash;
@@ -507,6 +513,16 @@ static inline int64_t fq_order(sl_time submitted, uint64_t number) {
     return (submitted / SL_SEC) << 24 | (int64_t)(number & 0xffffff);
 }
 void fq_set_text(char **to, const char *text);
+/* A priority: what an int32 does not hold is the nearest that it does. */
+int32_t fq_priority(yyjson_val *v, const char *path);
+/* Amounts of a pool: none is larger than a pool can be, and neither are these. Whoever wrote a
+ * status may have written so much that more would not fit into an int64. */
+static inline int64_t fq_plus(int64_t a, int64_t b) {
+    return a < SL_GRAPH_MAX_SIZE - b ? a + b : SL_GRAPH_MAX_SIZE;
+}
+static inline int64_t fq_times(int64_t amount, uint32_t n) {
+    return n == 0 || amount <= SL_GRAPH_MAX_SIZE / n ? amount * n : SL_GRAPH_MAX_SIZE;
+}
 
 /* ---- nodes.c ---- */
 bool fq_node_decode(void *ctx, struct sl_rec *r, yyjson_val *o);
@@ -544,6 +560,7 @@ void fq_pod_shift(struct sl_fluxqueue *q, struct fq_pod *p, int sign);
 sl_sym fq_hostname(const struct sl_fluxqueue *q, const struct fq_node *n);
 struct fq_usage *fq_usage_get(struct sl_fluxqueue *q, yyjson_val *pod_spec);
 void fq_usage_unref(struct sl_fluxqueue *q, struct fq_usage *s);
+void fq_usages_done(struct sl_fluxqueue *q);
 /* Any with these amounts; NULL: nobody has them any more. */
 const struct fq_usage *fq_usage_of_size(const struct sl_fluxqueue *q, uint64_t size);
 
@@ -556,6 +573,8 @@ bool fq_graph_could(struct sl_fluxqueue *q, const struct sl_match_request *r);
 void fq_graph_free_bare(struct sl_fluxqueue *q);
 /* Puts the places of a job into the matcher, in place of what it had there. */
 void fq_graph_hold(struct sl_fluxqueue *q, struct fq_job *j);
+/* Has it anything there? Then its pods are not others'. True while there is no graph. */
+bool fq_graph_holds(const struct sl_fluxqueue *q, const struct fq_job *j);
 /* Makes one of them a place for pods of another size, if there is room. */
 bool fq_graph_resize(struct sl_fluxqueue *q, struct fq_job *j, uint32_t place, uint64_t size);
 /* What its jobspec says of one pod. */
@@ -580,6 +599,9 @@ int fq_compile(struct sl_fluxqueue *q, struct fq_job *j, uint32_t pods, struct s
 int fq_compile_ask(struct sl_fluxqueue *q, struct fq_job *j, const struct fq_jobspec_ask *ask,
                    struct sl_arena *a, struct fq_jobspec_info *info, struct sl_match_request **ret,
                    struct sl_err *err) _must_check_;
+/* What one pod of it takes, also where its request cannot be made on this graph. If the jobspec
+ * cannot be read, it is what the template requests, and it ends as its FluxJob says. */
+int fq_measure(struct sl_fluxqueue *q, struct fq_job *j, struct sl_err *err) _must_check_;
 /* What its pods are made of: while it runs, the template as it is now. */
 const char *fq_job_text(const struct sl_fluxqueue *q, const struct fq_job *j);
 /* Of that, as struct fq_job has it in slot_hash. */
@@ -596,6 +618,8 @@ static inline bool fq_pod_waits(const struct fq_pod *p) {
 }
 /* Of each place of a job: would its pods be let onto that node now? False: not known yet. */
 bool fq_places_admitted(struct sl_fluxqueue *q, struct fq_job *j, bool *ret);
+/* Those of one node stand side by side, and of these those of one kind. */
+void fq_places_sort(struct fq_job *j);
 void fq_submit(struct sl_fluxqueue *q, struct fq_job *j);
 /* The node that a vertex is part of, by its name; 0: none. */
 sl_sym fq_node_at(struct sl_fluxqueue *q, sl_vtx v);

@@ -313,12 +313,22 @@ static int make_queues(struct sl_fluxqueue *q, struct sl_err *err) {
 
 /* ---- what jobs have ---- */
 
+/* `gpu` of a jobspec that cannot be compiled any more is what the node has; of several the first by
+ * name. */
 static const struct fq_pool *pool_of(const struct sl_fluxqueue *q, const struct fq_node *n,
                                      const char *type) {
-    for (uint32_t i = 0; i < n->pools.n; i++)
-        if (strcmp(fq_type_of(fq_str(q, n->pools.v[i].resource)), type) == 0)
+    const struct fq_pool *gpus = NULL;
+    const char *name = NULL;
+    for (uint32_t i = 0; i < n->pools.n; i++) {
+        const char *has = fq_type_of(fq_str(q, n->pools.v[i].resource));
+        if (strcmp(has, type) == 0)
             return &n->pools.v[i];
-    return NULL;
+        if (n->pools.v[i].v == SL_VTX_NONE || !fq_is_gpu(has) || (gpus && strcmp(has, name) > 0))
+            continue;
+        gpus = &n->pools.v[i];
+        name = has;
+    }
+    return strcmp(type, "gpu") == 0 ? gpus : NULL;
 }
 
 static void pick(struct sl_grant *g, uint32_t first, const struct fq_pool *p, int64_t amount) {
@@ -326,7 +336,7 @@ static void pick(struct sl_grant *g, uint32_t first, const struct fq_pool *p, in
         return;
     for (uint32_t i = first; i < g->picks.n; i++)
         if (g->picks.v[i].v == p->v) {
-            g->picks.v[i].needs += amount;
+            g->picks.v[i].needs = fq_plus(g->picks.v[i].needs, amount);
             return;
         }
     *sl_vec_push(&g->picks) = (struct sl_pick){p->v, amount, true};
@@ -341,9 +351,9 @@ static void pick_pods(const struct sl_fluxqueue *q, const struct fq_job *j, stru
     const struct fq_usage *u =
         size && j->slot_size && size != j->slot_size ? fq_usage_of_size(q, size) : NULL;
     for (uint32_t i = 0; u && i < u->n; i++)
-        pick(g, first, fq_pool_find(n, u->v[i].resource), u->v[i].amount * pods);
+        pick(g, first, fq_pool_find(n, u->v[i].resource), fq_times(u->v[i].amount, pods));
     for (uint32_t i = 0; !u && i < n_amounts; i++)
-        pick(g, first, pool_of(q, n, amounts[i].type), amounts[i].amount * pods);
+        pick(g, first, pool_of(q, n, amounts[i].type), fq_times(amounts[i].amount, pods));
 }
 
 /* The places i to i + pods, all on this node. A whole node is all of its pools: another job may
@@ -360,6 +370,11 @@ static void put_picks(const struct sl_fluxqueue *q, const struct fq_job *j, stru
             same++;
         pick_pods(q, j, n, first, same, j->places.v[i].kind, j->places.v[i].size, g);
     }
+}
+
+bool fq_graph_holds(const struct sl_fluxqueue *q, const struct fq_job *j) {
+    struct sl_match_job_info info;
+    return !q->match || sl_match_job(q->match, j->jobid, &info);
 }
 
 void fq_graph_cancel(struct sl_fluxqueue *q, int64_t jobid) {
@@ -384,7 +399,8 @@ static void drop_lost_places(struct sl_fluxqueue *q, struct fq_job *j) {
 }
 
 /* What one of its pods takes, where that is not known: the job is of before the start, or its
- * template has changed. */
+ * template has changed. What it runs on is its own, also if nothing of it could start now: a level
+ * is not configured any more, or no node has a type of resource. */
 void fq_graph_know_slot(struct sl_fluxqueue *q, struct fq_job *j) {
     _cleanup_(sl_arena_done) struct sl_arena arena = SL_ARENA(FQ_MAX_COMPILE);
     struct fq_jobspec_info info = {0};
@@ -393,7 +409,7 @@ void fq_graph_know_slot(struct sl_fluxqueue *q, struct fq_job *j) {
     uint64_t hash = fq_slot_hash(q, j);
     if (j->slot_hash == hash && (j->n_slot || j->n_kinds || j->whole_nodes))
         return;
-    if (fq_compile(q, j, 0, &arena, &info, &request, &err) < 0)
+    if (fq_compile(q, j, 0, &arena, &info, &request, &err) < 0 && fq_measure(q, j, &err) < 0)
         sl_log(SL_LOG_ERROR, "jobspec of a running job not understood",
                SL_S("namespace", sl_rec_ns(&j->rec)), SL_S("fluxjob", j->rec.name),
                SL_S("error", err.text));
@@ -413,7 +429,7 @@ static void hold_failed(struct sl_fluxqueue *q, const struct fq_job *j, const st
 /* Puts its places into the matcher, instead of what it had there. */
 static int hold(struct sl_fluxqueue *q, struct fq_job *j, struct sl_err *err) {
     struct sl_grant g = {0};
-    int64_t from = j->started / SL_SEC, now = fq_now(q);
+    int64_t from = j->started > 0 ? j->started / SL_SEC : 0, now = fq_now(q);
     int64_t to = j->duration > 0 && j->duration < FQ_END - from ? from + j->duration : FQ_END;
     int r = 0;
     if (from > now)

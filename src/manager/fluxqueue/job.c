@@ -26,7 +26,7 @@ bool fq_job_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
         int64_t type = sl_json_int(spec, "type", 0);
         j->spec = hash;
         j->type = type >= 0 && type < SL_FLUX_TYPES ? (enum sl_flux_type)type : SL_FLUX_TYPES;
-        j->priority = (int32_t)sl_json_int(spec, "priority", 0);
+        j->priority = fq_priority(spec, "priority");
         fq_set_text(&j->jobspec, sl_json_str(spec, "jobspec"));
         fq_set_text(&j->object, sl_json_str(spec, "name"));
         fq_set_text(&j->asked_queue, sl_json_str(spec, "queue"));

@@ -77,9 +77,10 @@ bool fq_kind_find(const struct sl_fluxqueue *q, const struct fq_job *j, const st
 }
 
 const struct fq_slot_amount *fq_kind_amounts(const struct fq_job *j, uint32_t kind, uint32_t *ret) {
-    if (kind < j->n_kinds) {
-        *ret = j->kinds[kind].n;
-        return j->kinds[kind].v;
+    if (j->n_kinds) { /* its status may name one that there is not */
+        uint32_t k = kind < j->n_kinds ? kind : 0;
+        *ret = j->kinds[k].n;
+        return j->kinds[k].v;
     }
     *ret = j->n_slot;
     return j->slot;

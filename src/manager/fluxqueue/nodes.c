@@ -426,10 +426,38 @@ static struct fq_usage *make_usage(struct sl_fluxqueue *q, struct sl_buf *text,
 }
 
 const struct fq_usage *fq_usage_of_size(const struct sl_fluxqueue *q, uint64_t size) {
-    for (uint32_t i = 0; i < q->usages.n; i++)
-        if (q->usages.v[i] && q->usages.v[i]->size == size)
+    uint32_t id = sl_map_get(&q->usages_by_size, size);
+    return id == SL_MAP_NONE ? NULL : q->usages.v[id];
+}
+
+static struct fq_usage *usage_by_text(const struct sl_fluxqueue *q, uint64_t h, const char *text) {
+    sl_map_foreach (i, &q->usages_by_hash, h)
+        if (strcmp(q->usages.v[i]->text, text) == 0)
             return q->usages.v[i];
     return NULL;
+}
+
+static int64_t amount_of(const struct fq_usage *u, sl_sym resource) {
+    for (uint32_t i = 0; i < u->n; i++)
+        if (u->v[i].resource == resource)
+            return u->v[i].amount;
+    return 0;
+}
+
+static bool has_all_of(const struct fq_usage *a, const struct fq_usage *b) {
+    for (uint32_t i = 0; i < b->n; i++)
+        if (amount_of(a, b->v[i].resource) != b->v[i].amount)
+            return false;
+    return true;
+}
+
+/* Equal amounts have one size, and others another one, also if their hashes are equal by chance. */
+static void settle_size(const struct sl_fluxqueue *q, struct fq_usage *s) {
+    for (const struct fq_usage *u; (u = fq_usage_of_size(q, s->size));) {
+        if (has_all_of(u, s) && has_all_of(s, u))
+            return;
+        s->size += 2; /* it stays odd: 0 is none */
+    }
 }
 
 struct fq_usage *fq_usage_get(struct sl_fluxqueue *q, yyjson_val *pod_spec) {
@@ -439,29 +467,49 @@ struct fq_usage *fq_usage_get(struct sl_fluxqueue *q, yyjson_val *pod_spec) {
         sl_log(SL_LOG_WARN, "pod usage counted without some host ports",
                SL_I("limit", FQ_MAX_POD_PORTS));
     sl_podspec_put(&text, pod_spec, false);
-    uint64_t h = sl_hash_bytes(1, sl_buf_str(&text), text.len);
+    _cleanup_(sl_buf_done) struct sl_buf all = SL_BUF(FQ_MAX_USAGE_TEXT + FQ_MAX_POD_PORTS * 12);
+    sl_buf_puts(&all, sl_buf_str(&text));
     for (uint32_t i = 0; i < ports.n; i++)
-        h = sl_hash_u64(h, ports.v[i]);
-    uint32_t id = sl_map_get(&q->usages_by_hash, h);
-    struct fq_usage *s = id == SL_MAP_NONE ? NULL : q->usages.v[id];
+        sl_buf_printf(&all, " %u", ports.v[i]);
+    uint64_t h = sl_hash_str(1, sl_buf_str(&all));
+    struct fq_usage *s = usage_by_text(q, h, sl_buf_str(&all));
     if (!s) {
         s = make_usage(q, &text, &ports);
+        settle_size(q, s);
         s->hash = h;
+        s->text = sl_strdup(sl_buf_str(&all));
         s->id = q->free_usages.n ? sl_vec_pop(&q->free_usages) : q->usages.n;
         if (s->id == q->usages.n)
             (void)sl_vec_push(&q->usages);
         q->usages.v[s->id] = s;
         sl_map_add(&q->usages_by_hash, h, s->id);
+        sl_map_add(&q->usages_by_size, s->size, s->id);
     }
     s->refs++;
     return s;
+}
+
+static void usage_free(struct fq_usage *s) {
+    sl_freep(&s->text);
+    sl_freep(&s);
 }
 
 void fq_usage_unref(struct sl_fluxqueue *q, struct fq_usage *s) {
     if (!s || --s->refs)
         return;
     (void)sl_map_del(&q->usages_by_hash, s->hash, s->id);
+    (void)sl_map_del(&q->usages_by_size, s->size, s->id);
     q->usages.v[s->id] = NULL;
     *sl_vec_push(&q->free_usages) = s->id;
-    sl_freep(&s);
+    usage_free(s);
+}
+
+void fq_usages_done(struct sl_fluxqueue *q) {
+    for (uint32_t i = 0; i < q->usages.n; i++)
+        if (q->usages.v[i])
+            usage_free(q->usages.v[i]);
+    sl_vec_free(&q->usages);
+    sl_vec_free(&q->free_usages);
+    sl_map_done(&q->usages_by_hash);
+    sl_map_done(&q->usages_by_size);
 }

@@ -81,7 +81,7 @@ struct sl_rec *fq_pod_object(const struct sl_fluxqueue *q, struct fq_pod *p) {
 bool fq_class_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     struct fq_class *c = SL_CONTAINER_OF(r, struct fq_class, rec);
     (void)ctx;
-    c->value = (int32_t)sl_json_int(o, "value", 0);
+    c->value = fq_priority(o, "value");
     c->global = sl_json_bool(o, "globalDefault", false);
     return false;
 }

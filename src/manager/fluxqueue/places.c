@@ -168,7 +168,8 @@ static bool take(struct fq_job *j, struct live *l, const struct fq_pod *p, sl_sy
 }
 
 /* Those that are bound, or on their way, have their places first: those of their size, if there
- * are. What is bound elsewhere is there as a pod of others is. */
+ * are. What is bound elsewhere is there as a pod of others is, and so is all if the matcher has
+ * nothing of the job: what runs is counted in any case. */
 static void keep(struct sl_fluxqueue *q, struct fq_job *j, struct live *l) {
     for (enum how how = SAME_SIZE; how <= ANY_SIZE; how++)
         for (uint32_t i = 0; i < l->v.n; i++) {
@@ -177,12 +178,13 @@ static void keep(struct sl_fluxqueue *q, struct fq_job *j, struct live *l) {
             if (at && !l->has[i])
                 l->has[i] = take(j, l, p, at, how);
         }
+    bool holds = fq_graph_holds(q, j);
     for (uint32_t i = 0; i < l->v.n; i++) {
         struct fq_pod *p = l->v.v[i];
         if (!l->has[i])
             fq_pod_target(q, p, 0);
         if (p->node)
-            fq_pod_charge(q, p, l->has[i] ? 0 : p->node);
+            fq_pod_charge(q, p, l->has[i] && holds ? 0 : p->node);
     }
 }
 
@@ -225,24 +227,37 @@ static void assign(struct sl_fluxqueue *q, struct fq_job *j, struct live *l, str
 
 /* ---- what is not needed ---- */
 
-static void drop(struct fq_job *j, struct live *l, uint32_t place) {
-    size_t after = j->places.n - place - 1;
-    memmove(&j->places.v[place], &j->places.v[place + 1], after * sizeof *j->places.v);
-    if (l->good)
-        memmove(&l->good[place], &l->good[place + 1], after * sizeof *l->good);
-    j->places.n--;
+/* Given back: away when all of these are known. */
+static void drop(struct fq_job *j, uint32_t place) {
+    j->places.v[place].node = 0;
+}
+
+/* Returns whether any was dropped. */
+static bool remove_dropped(struct fq_job *j, struct live *l) {
+    uint32_t n = 0, before = j->places.n;
+    for (uint32_t i = 0; i < before; i++) {
+        if (!j->places.v[i].node)
+            continue;
+        if (l->good)
+            l->good[n] = l->good[i];
+        j->places.v[n++] = j->places.v[i];
+    }
+    j->places.n = n;
+    return n != before;
 }
 
 /* Free places beyond what pods may still come for are given back, the last first, and before them
  * those that are not for the pods that may come. */
 static bool give_back(struct fq_job *j, struct live *l, uint32_t needed) {
-    uint32_t before = j->places.n;
+    uint32_t left = j->places.n;
     for (int odd = 1; odd >= 0; odd--)
-        for (uint32_t i = j->places.n; i-- > 0 && j->places.n > needed;)
-            if (j->places.v[i].pod == FQ_NO_POD &&
-                (!odd || (j->places.v[i].size && j->places.v[i].size != j->slot_size)))
-                drop(j, l, i);
-    return j->places.n != before;
+        for (uint32_t i = j->places.n; i-- > 0 && left > needed;)
+            if (j->places.v[i].node && j->places.v[i].pod == FQ_NO_POD &&
+                (!odd || (j->places.v[i].size && j->places.v[i].size != j->slot_size))) {
+                drop(j, i);
+                left--;
+            }
+    return remove_dropped(j, l);
 }
 
 /* How many free places of another size stay as they are: a set with a partition replaces the pods
@@ -257,21 +272,27 @@ static uint32_t keeps_odd(const struct sl_fluxqueue *q, const struct fq_job *j) 
 
 /* Free places are for pods of the template, on nodes that take them; others are given back. */
 static bool give_back_bad(struct sl_fluxqueue *q, struct fq_job *j, struct live *l) {
-    uint32_t before = j->places.n, odd = keeps_odd(q, j);
-    for (uint32_t i = j->places.n; i-- > 0;) {
-        if (j->places.v[i].pod != FQ_NO_POD) {
-            l->later |= !is_good(l, i); /* when its pod has ended */
-            continue;
-        }
-        bool usable = q->match && !q->rebuild && !q->taints_changed;
-        bool kept = odd && j->places.v[i].size != j->slot_size && (l->unknown || is_good(l, i));
-        odd -= kept;
-        if (kept)
-            continue;
-        if ((!l->unknown && !is_good(l, i)) || (usable && !fq_graph_resize(q, j, i, j->slot_size)))
-            drop(j, l, i);
+    uint32_t odd = keeps_odd(q, j);
+    for (uint32_t i = 0; i < j->places.n; i++) {
+        bool good = is_good(l, i);
+        if (j->places.v[i].pod != FQ_NO_POD)
+            l->later |= !good; /* when its pod has ended */
+        else if (!l->unknown && !good)
+            drop(j, i);
     }
-    return j->places.n != before;
+    bool fewer = remove_dropped(j, l);
+    for (uint32_t i = j->places.n; i-- > 0;) {
+        bool usable = q->match && !q->rebuild && !q->taints_changed;
+        if (j->places.v[i].pod != FQ_NO_POD)
+            continue;
+        if (odd && j->places.v[i].size != j->slot_size) {
+            odd--;
+        } else if (usable && !fq_graph_resize(q, j, i, j->slot_size)) {
+            drop(j, i); /* at once: the next one is held with what is left */
+            fewer |= remove_dropped(j, l);
+        }
+    }
+    return fewer;
 }
 
 /* A pod has no place: of its kind, or of the first that has lost some. */
@@ -307,7 +328,7 @@ static void collect(struct sl_fluxqueue *q, struct fq_job *j, struct live *l) {
     }
     for (struct fq_pod *p; (p = fq_job_next_pod(q, j, &at));) {
         if (p->ended || p->rec.gone || fq_group_leaves_out(q, j, p)) {
-            fq_pod_charge(q, p, 0);
+            fq_pod_charge(q, p, p->ended || p->rec.gone ? 0 : p->node);
             fq_pod_target(q, p, 0);
         } else {
             *sl_vec_push(&l->v) = p;
@@ -379,6 +400,10 @@ void fq_places_sync(struct sl_fluxqueue *q, struct fq_job *j) {
     bool fewer = !kinds && give_back(j, &l, l.v.n > expected ? l.v.n : expected);
     fewer |= give_back_bad(q, j, &l);
     fewer |= kinds && fq_kinds_give_back(q, j); /* last: it does not know of l.good */
+    /* Places that were found just now are none for these pods: nodes have less than the matcher
+     * knows, where a jobspec asks for less than the pods request. */
+    if (fewer && j->missing && j->grew_at == q->client->mono)
+        j->grow_at = q->client->mono + FQ_GROW_PAUSE;
     if (fewer) {
         fq_job_touch(j);
         fq_graph_hold(q, j);

@@ -117,7 +117,7 @@ bool fq_pod_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     p->ended = is_over(phase);
     p->failed = strcmp(phase, "Failed") == 0;
     p->index = index_of(o);
-    p->priority = (int32_t)sl_json_int(spec, "priority", 0);
+    p->priority = fq_priority(spec, "priority");
     p->never = sl_json_label_opt(o, SL_FLUX_UNSCHEDULABLE) != NULL;
     p->labelled = sl_json_label_opt(o, SL_FLUX_JOBID) != NULL;
     p->named = fq_intern(q, sl_json_annotation(o, SL_FLUX_NODES));

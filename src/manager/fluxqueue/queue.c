@@ -36,16 +36,37 @@ static bool is_slot_of(const struct sl_fluxqueue *q, const struct fq_job *j, uin
     return n > 0 && same == n && n == j->n_slot;
 }
 
-/* What of a jobspec is needed when it is not compiled: to hold its places again. */
+static void set_slot(struct fq_job *j, const struct fq_slot_amount *v, uint32_t n) {
+    for (uint32_t i = 0; i < j->n_slot; i++)
+        sl_freep(&j->slot[i].type);
+    j->slot = sl_realloc(j->slot, n, sizeof *j->slot);
+    j->n_slot = n;
+    for (uint32_t i = 0; i < n; i++)
+        j->slot[i] = (struct fq_slot_amount){sl_strdup(v[i].type), v[i].amount};
+}
+
+/* What a pod of the template requests; nothing of a job without one. */
+static void set_slot_of_template(const struct sl_fluxqueue *q, struct fq_job *j, uint64_t size) {
+    const struct fq_usage *u = size ? fq_usage_of_size(q, size) : NULL;
+    struct fq_slot_amount *v = sl_alloc0((u ? u->n : 0) + 1, sizeof *v);
+    uint32_t n = 0;
+    for (uint32_t i = 0; u && i < u->n; i++)
+        if (u->v[i].amount > 0)
+            v[n++] =
+                (struct fq_slot_amount){fq_type_of(fq_str(q, u->v[i].resource)), u->v[i].amount};
+    set_slot(j, v, n);
+    sl_freep(&v);
+}
+
+/* What of a jobspec is needed when it is not compiled: to hold its places again. Where that is not
+ * said in one place, as by alternatives, it is what the template requests. */
 static void keep_slot(struct sl_fluxqueue *q, struct fq_job *j,
                       const struct fq_jobspec_info *info) {
     uint64_t size = fq_template_size(q, j);
-    for (uint32_t i = 0; i < j->n_slot; i++)
-        sl_freep(&j->slot[i].type);
-    j->slot = sl_realloc(j->slot, info->n_slot, sizeof *j->slot);
-    j->n_slot = info->n_slot;
-    for (uint32_t i = 0; i < info->n_slot; i++)
-        j->slot[i] = (struct fq_slot_amount){sl_strdup(info->slot[i].type), info->slot[i].amount};
+    if (info->n_slot || info->n_kinds || info->whole_nodes)
+        set_slot(j, info->slot, info->n_slot);
+    else
+        set_slot_of_template(q, j, size);
     fq_kinds_keep(j, info);
     j->slot_hash = fq_slot_hash(q, j);
     j->slot_size = is_slot_of(q, j, size) ? size : 0;
@@ -87,6 +108,17 @@ int fq_compile_ask(struct sl_fluxqueue *q, struct fq_job *j, const struct fq_job
     int r = compile(q, j, fq_job_text(q, j), ask, a, info, ret, err);
     if (r >= 0 && ask->pods == 0)
         keep_slot(q, j, info);
+    return r;
+}
+
+int fq_measure(struct sl_fluxqueue *q, struct fq_job *j, struct sl_err *err) {
+    _cleanup_(sl_arena_done) struct sl_arena arena = SL_ARENA(FQ_MAX_COMPILE);
+    const char *text = fq_job_text(q, j);
+    struct fq_jobspec_info info = {0};
+    int r = fq_jobspec_measure(text, strlen(text), j->seconds, &arena, &info, err);
+    if (r < 0 || sl_arena_full(&arena))
+        info = (struct fq_jobspec_info){.duration = j->seconds};
+    keep_slot(q, j, &info);
     return r;
 }
 
@@ -201,21 +233,30 @@ bool fq_impossible(struct sl_fluxqueue *q, const struct sl_match_request *r, uin
            verdict == SL_NEVER;
 }
 
-static void reject(struct sl_fluxqueue *q, struct fq_job *j) {
-    _cleanup_(sl_arena_done) struct sl_arena arena = SL_ARENA(FQ_MAX_COMPILE);
-    _cleanup_(sl_match_request_freep) struct sl_match_request *request = NULL;
-    struct fq_jobspec_info info = {0};
-    struct sl_err err = {0};
+/* 'request' is what it asks for; NULL: it cannot be made any more. */
+static void reject(struct sl_fluxqueue *q, struct fq_job *j,
+                   const struct sl_match_request *request) {
     j->queued = false;
     drop_estimate(j);
     j->rejected = q->capacity;
-    if (fq_compile(q, j, 0, &arena, &info, &request, &err) >= 0 && fq_graph_could(q, request)) {
+    if (request && fq_graph_could(q, request)) {
         fq_job_set_state(j, FQ_WAITING, "Busy", "Pods of others use what it requests");
         return;
     }
     fq_job_set_state(j, FQ_REJECTED, "Unsatisfiable",
                      "No set of nodes has what it requests, even if all were free");
     sl_rec_event(&j->rec, FQ_CONTROLLER, true, "Unsatisfiable", "%s", j->message);
+}
+
+/* The same of one that the queue has rejected, and freed what it had of it. */
+static void reject_queued(struct sl_fluxqueue *q, struct fq_job *j) {
+    _cleanup_(sl_arena_done) struct sl_arena arena = SL_ARENA(FQ_MAX_COMPILE);
+    _cleanup_(sl_match_request_freep) struct sl_match_request *request = NULL;
+    struct fq_jobspec_info info = {0};
+    struct sl_err err = {0};
+    if (fq_compile(q, j, 0, &arena, &info, &request, &err) < 0)
+        request = NULL;
+    reject(q, j, request);
 }
 
 void fq_submit(struct sl_fluxqueue *q, struct fq_job *j) {
@@ -262,9 +303,9 @@ void fq_submit(struct sl_fluxqueue *q, struct fq_job *j) {
     uint32_t policy = 0;
     if (sl_queues_match(q->queues, queue_of(j, &info), &policy) &&
         fq_impossible(q, request, policy)) {
-        sl_match_request_free(request);
         j->queued_hash = hash;
-        reject(q, j);
+        reject(q, j, request);
+        sl_match_request_free(request);
         return;
     }
     r = sl_queues_submit(q->queues, queue_of(j, &info), j->jobid, j->priority, submission_order(j),
@@ -272,6 +313,12 @@ void fq_submit(struct sl_fluxqueue *q, struct fq_job *j) {
     if (r == SL_EEXIST) { /* somebody has written another's id into its status */
         fq_name_job(q, j, 0);
         sl_rec_enqueue(&j->rec);
+        return;
+    }
+    if (r == SL_ELIMIT) { /* there is room when others have started */
+        drop_estimate(j);
+        fq_job_set_state(j, FQ_WAITING, "QueueIsFull", "%s", err.text);
+        sl_rec_reconcile_at(&j->rec, sl_time_add(q->client->wall, FQ_FULL_PAUSE));
         return;
     }
     if (r < 0) {
@@ -317,12 +364,18 @@ static void take_places(struct sl_fluxqueue *q, struct fq_job *j, uint32_t kind,
     }
 }
 
-/* As its status lists them. */
-static uint32_t count_nodes(const struct fq_job *j) {
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < j->places.n; i++)
-        n += i == 0 || !fq_same_places(&j->places.v[i], &j->places.v[i - 1]);
-    return n;
+#define LISTED 48u /* bytes of a node in a status, besides its name */
+
+/* What its status does not list would be forgotten by a restart. */
+static bool can_be_listed(const struct sl_fluxqueue *q, const struct fq_job *j) {
+    size_t n = 0, bytes = 0;
+    for (uint32_t i = 0; i < j->places.n; i++) {
+        if (i > 0 && fq_same_places(&j->places.v[i], &j->places.v[i - 1]))
+            continue;
+        n++;
+        bytes += LISTED + strlen(fq_str(q, j->places.v[i].node));
+    }
+    return n <= FQ_MAX_LISTED && bytes <= FQ_MAX_LIST;
 }
 
 /* It has its resources, but not a place in the API: given back, and not tried again until there is
@@ -362,10 +415,11 @@ static void start(struct sl_fluxqueue *q, struct fq_job *j, const struct sl_deci
                          "The jobspec gives the Job %u places for %u pods", n, j->expected);
         return;
     }
-    if (count_nodes(j) > FQ_MAX_LISTED) { /* what its status does not list would be forgotten */
+    if (!can_be_listed(q, j)) {
         give_up(q, j);
         fq_job_set_state(j, FQ_REJECTED, "TooManyNodes",
-                         "%u nodes are the most that a job can have", FQ_MAX_LISTED);
+                         "%u nodes are the most that a job can have, and %zu KiB of their names",
+                         FQ_MAX_LISTED, FQ_MAX_LIST >> 10);
         return;
     }
     j->started = q->client->wall;
@@ -461,7 +515,7 @@ static void apply(struct sl_fluxqueue *q, const struct sl_decision *d) {
         set_waiting(j);
         break;
     case SL_DECIDED_REJECT:
-        reject(q, j);
+        reject_queued(q, j);
         break;
     }
     sl_rec_enqueue(&j->rec);
@@ -515,8 +569,7 @@ static int by_first(const void *a, const void *b) {
     return x->at < y->at ? -1 : x->at > y->at;
 }
 
-/* New places go beside those of the same node. */
-static void sort_places(struct fq_job *j) {
+void fq_places_sort(struct fq_job *j) {
     struct ranked *v = sl_alloc0(j->places.n + 1, sizeof *v);
     struct sl_map first = {0}; /* by node */
     for (uint32_t i = 0; i < j->places.n; i++) {
@@ -556,13 +609,24 @@ static bool match_more(struct sl_fluxqueue *q, struct fq_job *j, const char *tex
     return r >= 0 && verdict == SL_MATCHED;
 }
 
-/* What was found is the job's from now on. */
-static void join(struct sl_fluxqueue *q, struct fq_job *j, uint32_t kind, const struct sl_grant *g,
+/* What was found is the job's from now on; false: it would be too much to be listed. */
+static bool join(struct sl_fluxqueue *q, struct fq_job *j, uint32_t kind, const struct sl_grant *g,
                  uint64_t size) {
+    uint32_t n = j->places.n;
+    struct fq_place *before = sl_alloc0(n + 1, sizeof *before);
+    if (n)
+        memcpy(before, j->places.v, n * sizeof *before);
     take_places(q, j, kind == FQ_ANY_KIND ? 0 : kind, g, size);
-    sort_places(j);
+    fq_places_sort(j);
+    bool fits = can_be_listed(q, j);
+    if (!fits) {
+        memcpy(j->places.v, before, n * sizeof *before);
+        j->places.n = n;
+    }
+    sl_freep(&before);
     fq_graph_cancel(q, -j->jobid);
     fq_graph_hold(q, j);
+    return fits;
 }
 
 /* All that are missing, or as many of them as halving finds. */
@@ -571,8 +635,8 @@ static uint32_t grow_by(struct sl_fluxqueue *q, struct fq_job *j, uint32_t kind,
     struct sl_grant g = {0};
     while (n > 0 && !match_more(q, j, fq_job_text(q, j), kind, n, of, &g))
         n /= 2;
-    if (n > 0)
-        join(q, j, kind, &g, j->slot_size);
+    if (n > 0 && !join(q, j, kind, &g, j->slot_size))
+        n = 0;
     sl_grant_done(&g);
     return n;
 }
@@ -587,10 +651,8 @@ static uint32_t grow_odd(struct sl_fluxqueue *q, struct fq_job *j) {
         if (!fq_pod_is_odd(j, p) || !fq_pod_waits(p) || !p->jobspec ||
             fq_unbound_pauses(q, p, &until))
             continue;
-        if (match_more(q, j, p->jobspec, FQ_ANY_KIND, 1, p, &g)) {
-            join(q, j, FQ_ANY_KIND, &g, p->usage->size);
-            found++;
-        }
+        if (match_more(q, j, p->jobspec, FQ_ANY_KIND, 1, p, &g))
+            found += join(q, j, FQ_ANY_KIND, &g, p->usage->size);
         sl_grant_done(&g);
     }
     return found;
@@ -624,7 +686,7 @@ void fq_grow(struct sl_fluxqueue *q, struct fq_job *j) {
     uint32_t n = 0, found;
 
     sl_rec_reconcile_at(&j->rec, sl_time_add(q->client->wall, FQ_GROW_PAUSE));
-    if (!q->match)
+    if (!q->match || q->client->mono < j->grow_at)
         show_missing(q, j, j->missing);
     if (!q->match || q->rebuild || q->taints_changed || q->unranked || q->unobserved ||
         q->client->mono < j->grow_at)
@@ -638,6 +700,7 @@ void fq_grow(struct sl_fluxqueue *q, struct fq_job *j) {
         n += grow_by(q, j, k, j->kinds[k].missing, NULL);
     found = n + (j->odd ? grow_odd(q, j) : 0);
     if (found > 0) {
+        j->grew_at = q->client->mono;
         fq_job_touch(j);
         j->places_version = j->version;
         sl_rec_enqueue(&j->rec);

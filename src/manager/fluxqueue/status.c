@@ -46,6 +46,7 @@ static void read_places(struct sl_fluxqueue *q, struct fq_job *j, yyjson_val *no
             *sl_vec_push(&j->places) =
                 (struct fq_place){node, FQ_NO_POD, kind < FQ_MAX_KINDS ? kind : 0, 0};
     }
+    fq_places_sort(j); /* somebody else may have written it */
 }
 
 /* What the ledger gets to know of one that has ended, if it did not yet. */

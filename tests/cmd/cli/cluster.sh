@@ -135,11 +135,16 @@ expected_TYPE=LABEL graph --level==a/b
 expected_TYPE=LABEL graph --level=Rack=a/b
 expected_TYPE=LABEL graph --level=rack=a/b/c
 expected_TYPE=LABEL graph --level=rack=a/b,pod
-more_than_8 graph --level=a=b,a=b,a=b,a=b,a=b,a=b,a=b,a=b,a=b
+expected_TYPE=LABEL graph --level=node=a/b
+expected_TYPE=LABEL graph --level=pods=a/b
+expected_TYPE=LABEL graph --level=slot=a/b
+expected_TYPE=LABEL graph --level=or_slot=a/b
+is_there_twice graph --level=rack=a/b,rack=a/c
+is_there_twice graph --level=rack=a/b,row=a/b
+more_than_8 graph --level=a=a,b=b,c=c,d=d,e=e,f=f,g=g,h=h,i=i
 unexpected_argument graph nodes
 --timeout graph --timeout=0s
 did_you_mean_--namespace? queue --namespac=a
-exclude_each_other queue -n a -A
 --namespace:_expected_a_name queue -n a/b
 one_of_fluxjobs,_workloads queue --kind=pods
 LINES
@@ -242,6 +247,10 @@ test_graph_table() {
     sluice graph --resource=memory,pods
     exits 0 && lacks ' cpu '
     says ' pods ' && says ' memory '
+    sluice graph --resource=memory,nope,cpu
+    exits 0 && complains "no node has 'nope'" && says ' cpu ' && says ' memory '
+    sluice graph --resource=nope
+    exits 4 && complains "no node has 'nope'" && same "$out" ''
     COLUMNS=70 sluice graph
     exits 0 && fits 70
 }
@@ -276,6 +285,19 @@ test_graph_levels() {
     exits 0 && says 'row   ' && lacks subnet
     sluice graph --resource=cpu --level=zone=topology.kubernetes.io/zone,rack=example.com/rack
     [[ $out =~ node\ +n1\ +eu-1/r1\ +up ]] || fail 'not two levels'
+}
+# What a job has is shown, also if its jobspec names a level that is not known here.
+test_graph_unknown_level() {
+    api "$cluster" 'a[FLUX + "/fluxjobs"] = [running("train", "n1", 7, spec={"jobspec": """
+version: 9999
+resources:
+- {type: rack, count: 1, with: [{type: slot, count: 1, label: default, with: [{type: core, count: 3}]}]}
+tasks: [{command: [sleep], slot: default, count: {per_slot: 1}}]
+attributes: {}
+"""})]'
+    sluice graph --resource=cpu
+    exits 0 && quiet
+    [[ $out =~ node\ +n1\ +eu-1\ +up\ +cpu\ +4.5\ +3\ +0.5\ +8 ]] || fail 'the job has nothing'
 }
 test_graph_broken_configuration() {
     api "$cluster" 'configured("fluxqueue: [")'
@@ -398,6 +420,8 @@ a[VISIBILITY + n + "localqueues/main/pendingworkloads"] = {"items": [{"metadata"
     holds '[j["name"] for j in d["fluxJobs"]["items"]] == ["big-pod"]'
     holds '[(w["name"], w["position"], w["clusterQueue"]) for w in d["workloads"]["items"]] == [("far", 42, "other")]'
     sluice queue --all-namespaces
+    exits 4 && complains 'no right to list'
+    sluice queue -n hpc -A # as kubectl has it
     exits 4 && complains 'no right to list'
 }
 test_queue_of_nobody() {

@@ -363,6 +363,11 @@ static const struct {
      "fluxqueue.levels[0].type: expected a type of the graph between cluster and node, such as "
      "rack, got \"node\" (ignored)",
      "fluxqueue.levels[1].nodeLabel: expected the key of a label, got \"/\" (ignored)"},
+    {"fluxqueue: {levels: [{type: or_slot, nodeLabel: a}, {type: gpu, nodeLabel: b}]}\n",
+     "fluxqueue.levels[0].type: expected a type of the graph between cluster and node, such as "
+     "rack, got \"or_slot\" (ignored)",
+     "fluxqueue.levels[1].type: expected a type of the graph between cluster and node, such as "
+     "rack, got \"gpu\" (ignored)"},
     {"fluxqueue: {levels: [{type: a, nodeLabel: a}, {type: b, nodeLabel: a}]}\n",
      "fluxqueue.levels[1].type: Duplicate value: \"b\", or the label of another level (ignored)",
      NULL},

@@ -880,6 +880,52 @@ static void test_many_ports(void **state) {
     assert_field(w, PODS "/late", "spec.nodeName", "n0");
 }
 
+/* More than its status could be written with: it is rejected, and holds nothing. One that grows so
+ * far keeps what it has. */
+static void test_long_names(void **state) {
+    struct world *w = *state;
+    const int nodes = 3800;
+    char name[FQ_MAX_NAME + 1];
+    for (int i = 0; i < nodes; i++) {
+        memset(name, 'n', sizeof name);
+        sl_fmt(name + 244, sizeof name - 244, "-%d", 1000 + i);
+        node(w, name, "1");
+    }
+    job(w, "job", nodes, "1", "");
+    run(w, 10 * SL_SEC);
+    assert_field(w, FLUXJOBS "/job-job", "status.reason", "TooManyNodes");
+    set(w, "set", 3500, "1");
+    run(w, 10 * SL_SEC);
+    assert_field(w, FLUXJOBS "/set-statefulset", "status.state", "Running");
+    assert_int_equal(
+        sl_json_size(sl_json_at(fakeapi_get(w->api, FLUXJOBS "/set-statefulset"), "status.nodes")),
+        3500);
+    drop(w, JOBS "/job");
+    for (int i = 0; i < 300; i++) {
+        sl_fmt(name, sizeof name, "last-%d", i);
+        pod(w, name, "1", "", "");
+    }
+    run(w, 10 * SL_SEC);
+    assert_string_not_equal(at(w, PODS "/last-299", "spec.nodeName"), "");
+}
+
+/* A priority beyond an int32 is the highest, and not what is left of it when it is cut. */
+static void test_wide_priority(void **state) {
+    struct world *w = *state;
+    node(w, "n0", "1");
+    pod(w, "now", "1", "", "");
+    run(w, SL_SEC);
+    pod(w, "ten", "1", "", "'priority':10");
+    pod(w, "wide", "1", "", "'priority':1");
+    run(w, SL_SEC);
+    patch(w, FLUXJOBS "/wide-pod", SL_JSON_CONST({"spec" : {"priority" : 4294967297}}));
+    run(w, SL_SEC);
+    phase(w, "now", "Succeeded");
+    run(w, 5 * SL_SEC);
+    assert_field(w, PODS "/wide", "spec.nodeName", "n0");
+    assert_field(w, PODS "/ten", "spec.nodeName", "");
+}
+
 int main(void) {
     sl_log_set(SL_LOG_ERROR);
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -893,6 +939,8 @@ int main(void) {
         TEST(test_too_few),
         TEST(test_forged_status),
         TEST(test_many_ports),
+        TEST(test_long_names),
+        TEST(test_wide_priority),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -402,6 +402,40 @@ static void test_many_impossible(void **state) {
     assert_field(w, FLUXJOBS "/first-pod", "status.reason", "Submitted");
 }
 
+static struct fq_usage *usage_of(struct sl_fluxqueue *q, const char *cpu) {
+    char text[200];
+    sl_fmt(text, sizeof text,
+           "{\"containers\":[{\"name\":\"a\",\"resources\":{\"requests\":{\"cpu\":\"%s\"}}}]}",
+           cpu);
+    _cleanup_(sl_json_docp) yyjson_doc *d = yyjson_read(text, strlen(text), 0);
+    return fq_usage_get(q, yyjson_doc_get_root(d));
+}
+
+/* Requests whose hashes are equal by chance are told apart; the same amounts have the same size. */
+static void test_equal_hashes(void **state) {
+    struct world *w = *state;
+    struct sl_fluxqueue *q = w->q[0];
+    struct fq_usage *a = usage_of(q, "1"), *b = usage_of(q, "2"), *c = usage_of(q, "1000m");
+    uint64_t hash = b->hash, size = b->size;
+    assert_int_equal(a->size, c->size);
+    assert_ptr_not_equal(a, c);
+    fq_usage_unref(q, c);
+    fq_usage_unref(q, b);
+    assert_null(fq_usage_of_size(q, size));
+    (void)sl_map_del(&q->usages_by_hash, a->hash, a->id);
+    (void)sl_map_del(&q->usages_by_size, a->size, a->id);
+    a->hash = hash;
+    a->size = size;
+    sl_map_add(&q->usages_by_hash, hash, a->id);
+    sl_map_add(&q->usages_by_size, size, a->id);
+    b = usage_of(q, "2");
+    assert_ptr_not_equal(a, b);
+    assert_int_not_equal(a->size, b->size);
+    assert_ptr_equal(fq_usage_of_size(q, b->size), b);
+    fq_usage_unref(q, a);
+    fq_usage_unref(q, b);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void) {
@@ -414,6 +448,7 @@ int main(void) {
         TEST(test_node_going),           TEST(test_suspended_by_hand),
         TEST(test_no_such_queue),        TEST(test_reservation_of_before),
         TEST(test_impossible_meanwhile), TEST(test_many_impossible),
+        TEST(test_equal_hashes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,7 +18,7 @@ const struct cli_example cli_cluster_exits[SL_CLUSTER_EXITS] = {
     {"0", "success"},
     {"2", "invalid command line"},
     {"3", "no kubeconfig, or an invalid one"},
-    {"4", "no answer from the API server in time, no rights, or the kind is not installed"},
+    {"4", "no answer from the API server in time, no rights, or what is named is not there"},
 };
 
 int cli_cluster_misuse(const struct cli_args *a, const struct sl_err *err) {

@@ -9,7 +9,6 @@
 
 #include "cmd/cli/cluster/cluster_cmd.h"
 #include "core/base/fmt.h"
-#include "kube/types/syntax.h"
 #include "lib/graphio/write/match.h"
 #include "lib/json/json.h"
 #include "manager/config/config.h"
@@ -17,7 +16,6 @@
 #define CONFIG_MAP "kueue-manager-config"
 #define CONFIG_PATH "/api/v1/namespaces/kueue-system/configmaps/" CONFIG_MAP
 #define CONFIG_FILE "controller_manager_config.yaml"
-#define MAX_TYPE 63u
 #define MAX_TEXT ((size_t)1 << 30) /* of what is printed */
 
 enum {
@@ -54,27 +52,29 @@ struct graph_run {
 
 /* ---- levels ---- */
 
-static bool is_type(const char *s, size_t len) {
-    return len > 0 && len <= MAX_TYPE && *s >= 'a' && *s <= 'z' &&
-           strspn(s, "abcdefghijklmnopqrstuvwxyz0123456789_-") >= len;
-}
-
-/* "rack=example.com/rack,..." */
+/* "rack=example.com/rack,...": what the configuration accepts, too. */
 static int parse_levels(struct graph_run *g, const char *text, struct sl_err *err) {
     while (*text) {
         size_t n = strcspn(text, ","), type = strcspn(text, "=,");
-        const char *label = text + type + 1;
-        if (type >= n || !is_type(text, type) || sl_syntax_label_key(label, n - type - 1).n > 0)
-            return sl_err_set(err, SL_EINVAL,
-                              "--level: expected TYPE=LABEL such as rack=example.com/rack, found "
-                              "'%.*s'",
-                              (int)(n < 80 ? n : 80), text);
+        int shown = (int)(n < 80 ? n : 80);
+        struct sl_settings_flux_level level = {sl_arena_strndup(&g->arena, text, type), ""};
+        if (type < n)
+            level.label = sl_arena_strndup(&g->arena, text + type + 1, n - type - 1);
+        enum sl_settings_level_fault fault =
+            sl_settings_level_check(g->levels, g->n_levels, &level);
         if (g->n_levels == SL_SETTINGS_FLUX_LEVELS)
             return sl_err_set(err, SL_EINVAL, "--level: more than %u levels",
                               SL_SETTINGS_FLUX_LEVELS);
-        g->levels[g->n_levels++] =
-            (struct sl_settings_flux_level){sl_arena_strndup(&g->arena, text, type),
-                                            sl_arena_strndup(&g->arena, label, n - type - 1)};
+        if (fault == SL_SETTINGS_LEVEL_TWICE)
+            return sl_err_set(err, SL_EINVAL,
+                              "--level: the type or the label of '%.*s' is there twice", shown,
+                              text);
+        if (fault != SL_SETTINGS_LEVEL_FINE)
+            return sl_err_set(err, SL_EINVAL,
+                              "--level: expected TYPE=LABEL such as rack=example.com/rack, found "
+                              "'%.*s'",
+                              shown, text);
+        g->levels[g->n_levels++] = level;
         text += n + (text[n] == ',');
     }
     return 0;
@@ -207,6 +207,23 @@ static int print(const struct graph_run *g, const struct cli_graph *m, struct sl
     return SL_EXIT_OK;
 }
 
+/* Those that were asked for by name, and that no node has. */
+static int check_resources(const struct graph_run *g, const struct cli_graph *m,
+                           struct sl_err *err) {
+    const char *list = g->cluster.args->opts[OPT_RESOURCE];
+
+    for (size_t n; list && *list; list += n + (list[n] == ',')) {
+        n = strcspn(list, ",");
+        if (n == 0 || cli_graph_has(m, list, n))
+            continue;
+        int shown = (int)(n < 80 ? n : 80);
+        if (m->n_resources == 0)
+            return sl_err_set(err, SL_EIO, "--resource: no node has '%.*s'", shown, list);
+        cli_cluster_note(g->cluster.args, "--resource: no node has '%.*s'", shown, list);
+    }
+    return 0;
+}
+
 static int show(const struct graph_run *g, struct sl_err *err) {
     const struct sl_match *match = sl_fluxqueue_match(g->q);
     const struct cli_args *a = g->cluster.args;
@@ -220,7 +237,9 @@ static int show(const struct graph_run *g, struct sl_err *err) {
     if (!match && view.nodes.n > 0) {
         r = sl_err_set(err, SL_ELIMIT, "no graph could be made of the %u nodes", view.nodes.n);
     } else {
-        r = print(g, &m, err);
+        r = match ? check_resources(g, &m, err) : 0;
+        if (r >= 0)
+            r = print(g, &m, err);
         if (!match)
             cli_cluster_note(a, "the cluster has no nodes");
         if (!view.served)

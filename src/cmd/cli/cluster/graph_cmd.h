@@ -45,6 +45,8 @@ struct cli_graph {
 void cli_graph_init(struct cli_graph *m, const struct sl_graph *g,
                     const struct sl_fluxqueue_view *view, const char *only, bool jobs);
 void cli_graph_done(struct cli_graph *m);
+/* Has any node this resource, shown or not? */
+bool cli_graph_has(const struct cli_graph *m, const char *name, size_t len);
 /* Place of a resource; SL_GRAPH_NONE: it is not shown. */
 uint32_t cli_graph_resource(const struct cli_graph *m, const char *name);
 

@@ -42,6 +42,15 @@ uint32_t cli_graph_resource(const struct cli_graph *m, const char *name) {
     return SL_GRAPH_NONE;
 }
 
+bool cli_graph_has(const struct cli_graph *m, const char *name, size_t len) {
+    for (uint32_t i = 0; i < m->view->uses.n; i++) {
+        const char *has = m->view->uses.v[i].resource;
+        if (strlen(has) == len && memcmp(has, name, len) == 0)
+            return true;
+    }
+    return false;
+}
+
 static void find_resources(struct cli_graph *m, const char *only) {
     for (uint32_t i = 0; i < m->view->uses.n; i++) {
         const char *name = m->view->uses.v[i].resource;

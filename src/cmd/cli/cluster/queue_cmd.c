@@ -26,8 +26,8 @@ static const char *const kinds[] = {"fluxjobs", "workloads", NULL};
 static const struct cli_opt opts[OPT_END] = {
     SL_CLUSTER_OPTS,
     [OPT_NAMESPACE] = {"namespace", SL_OPT_TEXT, "NAME", "only this namespace (all)", NULL, 'n'},
-    [OPT_ALL] = {"all-namespaces", SL_OPT_FLAG, NULL, "all namespaces, which is the default", NULL,
-                 'A'},
+    [OPT_ALL] = {"all-namespaces", SL_OPT_FLAG, NULL,
+                 "all namespaces, whatever -n says; the default", NULL, 'A'},
     [OPT_QUEUE] = {"queue", SL_OPT_TEXT, "NAME",
                    "only this queue of FluxJobs, ClusterQueue or LocalQueue (all)", NULL, 'q'},
     [OPT_KIND] = {"kind", SL_OPT_CHOICE, "KIND", "only fluxjobs or only workloads (both)", kinds,
@@ -140,12 +140,9 @@ static void on_reading(struct cli_cluster *c, struct sl_inf_reading *ret) {
 
 static int run_queue(const struct cli_args *a, struct sl_err *err) {
     struct queue_run u = {.cluster = {.turn = on_turn, .reading = on_reading}};
-    const char *ns = a->opts[OPT_NAMESPACE], *kind = a->opts[OPT_KIND];
+    bool all = cli_args_has(a, OPT_ALL); /* wins, as with kubectl */
+    const char *ns = all ? NULL : a->opts[OPT_NAMESPACE], *kind = a->opts[OPT_KIND];
 
-    if (ns && cli_args_has(a, OPT_ALL)) {
-        (void)sl_err_set(err, SL_EINVAL, "--namespace and --all-namespaces exclude each other");
-        return cli_cluster_misuse(a, err);
-    }
     if (ns && sl_syntax_dns_label(ns, strlen(ns)).n > 0) {
         (void)sl_err_set(err, SL_EINVAL, "--namespace: expected a name, found '%.80s'", ns);
         return cli_cluster_misuse(a, err);

@@ -18,7 +18,7 @@
 #define MAX_DEPENDENCIES 64u
 
 struct compiler {
-    const struct sl_graph *g;
+    const struct sl_graph *g; /* NULL: any type is one of it */
     const struct fq_universe *u;
     struct sl_arena *arena; /* the jobspec's */
     const struct sl_toleration *tolerations;
@@ -223,7 +223,7 @@ static bool is_fixed(const struct sl_req_count *c, uint32_t n) {
 static int find_type(struct compiler *c, const char **type) {
     _cleanup_(sl_buf_done) struct sl_buf names = SL_BUF_SHORT(160);
 
-    if (sl_graph_has_type(c->g, *type))
+    if (!c->g || sl_graph_has_type(c->g, *type))
         return 0;
     if (strcmp(*type, "gpu") != 0 || c->u->n_gpus == 0)
         return sl_err_set(c->err, SL_ENOENT, "no node has %.80s", *type);
@@ -281,7 +281,9 @@ static int add_pods(struct compiler *c, const struct sl_req_spec **list, uint32_
     }
     v[*n] = one;
     (*n)++;
-    return sl_graph_has_type(c->g, "pods") ? 0 : sl_err_set(c->err, SL_ENOENT, "no node has pods");
+    return !c->g || sl_graph_has_type(c->g, "pods")
+               ? 0
+               : sl_err_set(c->err, SL_ENOENT, "no node has pods");
 }
 
 static int copy_list(struct compiler *c, const struct sl_req_spec **list, uint32_t *n,
@@ -481,6 +483,18 @@ int fq_jobspec_compile_within(const struct sl_graph *g, const struct fq_universe
     return fq_jobspec_compile_ask(g, u, text, len, &ask, a, ret_info, ret, err);
 }
 
+static void put_info(const struct compiler *c, const struct sl_jobspec *j, const struct slots *s,
+                     struct sl_arena *a, struct fq_jobspec_info *ret) {
+    *ret = (struct fq_jobspec_info){
+        .pods = (uint32_t)s->pods,
+        .whole_nodes = s->whole,
+        .duration = j->duration,
+        .begin = c->begin,
+        .queue = sl_arena_strdup(a, j->queue ? j->queue : ""),
+    };
+    put_kinds(s, a, ret);
+}
+
 /* Both must hold. */
 static void join_constraints(struct sl_jobspec *j, const struct sl_constraint *also) {
     struct sl_constraint *both = sl_arena_alloc(&j->arena, 2 * sizeof(*both));
@@ -530,13 +544,26 @@ int fq_jobspec_compile_ask(const struct sl_graph *g, const struct fq_universe *u
         r = sl_match_request_new(g, j, ret, err);
     if (r < 0)
         return r;
-    *ret_info = (struct fq_jobspec_info){
-        .pods = pods ? pods : (uint32_t)s.pods,
-        .whole_nodes = s.whole,
-        .duration = j->duration,
-        .begin = c.begin,
-        .queue = sl_arena_strdup(a, j->queue ? j->queue : ""),
-    };
-    put_kinds(&s, a, ret_info);
+    put_info(&c, j, &s, a, ret_info);
+    if (pods)
+        ret_info->pods = pods;
     return 0;
+}
+
+int fq_jobspec_measure(const char *text, size_t len, int64_t duration, struct sl_arena *a,
+                       struct fq_jobspec_info *ret_info, struct sl_err *err) {
+    _cleanup_(sl_jobspec_freep) struct sl_jobspec *j = NULL;
+    struct compiler c = {.kind = FQ_ANY_KIND, .err = err};
+    struct slots s = {0};
+    int r = fq_jobspec_parse("jobspec", text, len, NULL, &j, err);
+
+    if (r < 0)
+        return r;
+    c.arena = &j->arena;
+    if (j->duration == 0)
+        j->duration = duration;
+    r = compile(&c, j, 0, &s);
+    if (r >= 0)
+        put_info(&c, j, &s, a, ret_info);
+    return r;
 }

@@ -212,6 +212,10 @@ int fq_jobspec_compile_ask(const struct sl_graph *g, const struct fq_universe *u
                            size_t len, const struct fq_jobspec_ask *ask, struct sl_arena *a,
                            struct fq_jobspec_info *ret_info, struct sl_match_request **ret,
                            struct sl_err *err) _must_check_;
+/* What a jobspec says of a job that has its places, whatever the graph has now: no request is made
+ * of it, and types that no node has are those of the text, `gpu` included. */
+int fq_jobspec_measure(const char *text, size_t len, int64_t duration, struct sl_arena *a,
+                       struct fq_jobspec_info *ret_info, struct sl_err *err) _must_check_;
 /* The first; a jobspec that has no duration has this one, in seconds. 0: none. */
 int fq_jobspec_compile_within(const struct sl_graph *g, const struct fq_universe *u,
                               const char *text, size_t len, uint32_t pods, int64_t duration,
