@@ -203,6 +203,7 @@ struct fq_pod {
     uint32_t kind;                 /* of slots, that it is for; FQ_ANY_KIND: any */
     bool excess;                   /* the group has its pods without it */
     bool stranger;                 /* the group has no places for what it requests */
+    bool needs_others;             /* fq_jobspec_needs_others, and the jobspec is made here */
     bool raw;                      /* the jobspec is its owner's */
     bool misgrouped;               /* what it says of its group is malformed */
     /* plain.c */
@@ -622,6 +623,10 @@ void fq_pod_written(void *ctx, struct sl_rec *r, const struct sl_write *w, enum 
 
 /* Bindings before what waits is told. */
 uint32_t fq_pod_lane(const struct sl_rec *r);
+/* Why a pod that fq_jobspec_needs_others is no job by itself. */
+#define FQ_NEEDS_OTHERS                                                                            \
+    "required podAffinity, podAntiAffinity and topologySpreadConstraints of a pod by itself are "  \
+    "about pods of others, and cannot be honoured"
 /* By either of its names. */
 bool fq_names_us(yyjson_val *spec);
 

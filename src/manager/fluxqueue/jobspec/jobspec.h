@@ -152,6 +152,10 @@ int fq_jobspec_write(enum sl_flux_type type, yyjson_val *object, uint32_t pods,
                      const struct fq_jobspec_options *o, struct sl_buf *out,
                      struct sl_err *err) _must_check_;
 
+/* Has a pod required affinity to other pods, against them, or a required spread among them? A job
+ * honours what is about its own pods; a pod that is a job by itself has no others. */
+bool fq_jobspec_needs_others(yyjson_val *pod_spec);
+
 /* Host ports of a pod, each once, sorted; a port is protocol and number (kube/types/podset.h). */
 struct fq_ports {
     uint32_t v[FQ_MAX_POD_PORTS], n;

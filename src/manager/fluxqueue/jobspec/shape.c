@@ -202,6 +202,25 @@ int fq_shape_read(struct fq_shape *s, yyjson_val *spec, yyjson_val *labels, cons
     return r < 0 ? r : read_spread(&t, spec);
 }
 
+static bool is_about_pods(yyjson_val *list) {
+    size_t i, n;
+    yyjson_val *v;
+
+    yyjson_arr_foreach (list, i, n, v)
+        if (sl_json_get(v, "labelSelector") &&
+            strcmp(sl_json_str(v, "whenUnsatisfiable"), "ScheduleAnyway") != 0)
+            return true;
+    return false;
+}
+
+bool fq_jobspec_needs_others(yyjson_val *pod_spec) {
+    yyjson_val *affinity = sl_json_get(pod_spec, "affinity");
+
+    return is_about_pods(sl_json_get(sl_json_get(affinity, "podAffinity"), REQUIRED)) ||
+           is_about_pods(sl_json_get(sl_json_get(affinity, "podAntiAffinity"), REQUIRED)) ||
+           is_about_pods(sl_json_get(pod_spec, "topologySpreadConstraints"));
+}
+
 /* ---- the answer ---- */
 
 /* Can tiers below have their exact numbers, if there are so many in each vertex of this one? */
