@@ -48,6 +48,11 @@ int fq_shape_exact(struct fq_tier *t, uint32_t pods, const char *why, struct sl_
     return 0;
 }
 
+int fq_shape_together(struct fq_shape *s, struct fq_tier *t, const char *why, struct sl_err *err) {
+    t->together = true;
+    return fq_shape_exact(t, s->pods, why, err);
+}
+
 static void at_most(struct fq_tier *t, uint32_t pods) {
     if (t->most == 0 || pods < t->most)
         t->most = pods;
@@ -151,7 +156,7 @@ static int read_affinity(const struct terms *t, yyjson_val *spec, bool anti) {
         if (anti)
             at_most(tier, 1);
         else
-            r = fq_shape_exact(tier, t->s->pods, what, t->err);
+            r = fq_shape_together(t->s, tier, what, t->err);
         if (r < 0)
             return r;
     }
