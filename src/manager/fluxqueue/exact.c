@@ -50,9 +50,10 @@ struct fq_ask {
     uint64_t hash;
     sl_sym ns;
     char *text;
-    char *claims;   /* names in lines; NULL: none */
-    uint64_t state; /* of them, when it was made */
-    uint32_t count;
+    char *claims;         /* names in lines; NULL: none */
+    uint64_t state;       /* of them, when it was made */
+    struct fq_kept *kept; /* what it has already */
+    uint32_t n_kept, count;
     int64_t duration;
     struct sl_match_request *request; /* NULL: see below */
     char *refused;
@@ -65,6 +66,7 @@ static void ask_clear(struct fq_ask *a) {
     sl_match_request_freep(&a->request);
     sl_freep(&a->text);
     sl_freep(&a->claims);
+    sl_freep(&a->kept);
     sl_freep(&a->refused);
     *a = (struct fq_ask){0};
 }
@@ -86,6 +88,32 @@ static int ask_claims(const struct sl_fluxqueue *q, const struct fq_ask *a, stru
     return 0;
 }
 
+/* Beside what it has: what holds between all its pods. 'text' is the jobspec of all of them. */
+static int compile_more(struct sl_fluxqueue *q, struct fq_ask *a, const struct sl_buf *text,
+                        uint32_t together, struct sl_constraint *also, struct sl_arena *arena,
+                        struct sl_err *err) {
+    struct fq_jobspec_tier tiers[FQ_MAX_LEVELS + 1];
+    struct fq_jobspec_ask ask = {.kind = FQ_ANY_KIND, .also = also};
+    struct fq_jobspec_info info = {0};
+    struct fq_spread spread;
+    int r = fq_jobspec_compile_ask(sl_match_graph(q->match), &q->universe, text->s, text->len, &ask,
+                                   arena, &info, &a->request, err);
+    if (r < 0 || a->n_kept == 0) {
+        a->whole = info.whole_nodes;
+        return r;
+    }
+    sl_match_request_freep(&a->request);
+    fq_spread_read(q, &info, together, &spread);
+    fq_spread_shape(q, &spread, a->count, tiers);
+    (void)fq_spread_where(q, &spread, tiers, a->kept, a->n_kept, false, arena, also);
+    ask.pods = a->count;
+    ask.tiers = tiers;
+    ask.n_tiers = spread.n;
+    a->whole = info.whole_nodes;
+    return fq_jobspec_compile_ask(sl_match_graph(q->match), &q->universe, text->s, text->len, &ask,
+                                  arena, &info, &a->request, err);
+}
+
 static int compile(struct sl_fluxqueue *q, struct fq_ask *a, struct sl_err *err) {
     _cleanup_(sl_arena_done) struct sl_arena arena = SL_ARENA(FQ_MAX_COMPILE);
     _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(FQ_MAX_JOBSPEC);
@@ -93,25 +121,25 @@ static int compile(struct sl_fluxqueue *q, struct fq_ask *a, struct sl_err *err)
     yyjson_val *pod = yyjson_doc_get_root(d);
     struct fq_usage *usage = fq_usage_get(q, sl_json_get(pod, "spec"));
     struct fq_jobspec_options options = q->options;
-    struct fq_jobspec_info info = {0};
     struct sl_constraint also = {0};
-    const struct fq_jobspec_ask ask = {.kind = FQ_ANY_KIND, .also = &also};
+    uint32_t together = 0, all = a->count;
 
+    for (uint32_t i = 0; i < a->n_kept; i++)
+        all += a->kept[i].pods;
     fq_ports_ask(q, usage);
     fq_usage_unref(q, usage);
     options.name = "pod";
     options.duration = a->duration;
+    options.ret_together = &together;
     int r = ask_claims(q, a, &arena, &also, err);
     if (r >= 0)
-        r = fq_jobspec_write(SL_FLUX_POD, pod, a->count, &options, &b, err);
+        r = fq_jobspec_write(SL_FLUX_POD, pod, all, &options, &b, err);
     if (r >= 0)
-        r = fq_jobspec_compile_ask(sl_match_graph(q->match), &q->universe, sl_buf_str(&b), b.len,
-                                   &ask, &arena, &info, &a->request, err);
+        r = compile_more(q, a, &b, together, &also, &arena, err);
     if (r >= 0 && sl_arena_full(&arena)) {
         sl_match_request_freep(&a->request);
         r = sl_err_set(err, SL_ELIMIT, "the jobspec is too large");
     }
-    a->whole = info.whole_nodes;
     return r;
 }
 
@@ -138,18 +166,40 @@ static void make_request(struct sl_fluxqueue *q, struct fq_ask *a, uint64_t stat
         a->refused = sl_strdup(err.text);
 }
 
-/* Those of before are kept while there is room: a search asks for the same again and again. */
+/* What the one has for this podset; NULL: nobody has anything. To be freed. */
+static struct fq_kept *kept_of(const struct fq_exact *x, uint32_t podset, uint32_t *ret_n) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; x && i < x->seats.n; i++)
+        n += x->seats.v[i].podset == podset && x->seats.v[i].count > 0;
+    struct fq_kept *v = n ? sl_alloc0(n, sizeof *v) : NULL;
+    *ret_n = n;
+    n = 0;
+    for (uint32_t i = 0; v && i < x->seats.n; i++)
+        if (x->seats.v[i].podset == podset && x->seats.v[i].count > 0)
+            v[n++] = (struct fq_kept){x->seats.v[i].node, x->seats.v[i].count};
+    return v;
+}
+
+/* Those of before are kept while there is room: a search asks for the same again and again. has:
+ * who has places for other pods of this podset; NULL: nobody. */
 static struct fq_ask *ask_for(struct sl_fluxqueue *q, const struct sl_exact_podset *p,
-                              uint32_t count, int64_t duration) {
+                              uint32_t podset, const struct fq_exact *has, uint32_t count,
+                              int64_t duration) {
     sl_sym ns = sl_sym_put(&q->inf->syms, p->ns);
     uint64_t h = sl_hash_u64(sl_hash_u64(sl_hash_str(ns, p->pod), count), (uint64_t)duration);
     struct fq_ask *a = NULL;
+    uint32_t n_kept;
+    struct fq_kept *kept = kept_of(has, podset, &n_kept);
+    if (n_kept)
+        h = sl_hash_bytes(h, kept, n_kept * sizeof *kept);
     if (!q->asks)
         q->asks = sl_alloc0(FQ_MAX_ASKS, sizeof *q->asks);
     for (uint32_t i = 0; i < FQ_MAX_ASKS && !a; i++) {
         struct fq_ask *x = &q->asks[i];
         if (x->text && x->hash == h && x->ns == ns && x->count == count &&
-            x->duration == duration && strcmp(x->text, p->pod) == 0)
+            x->duration == duration && x->n_kept == n_kept &&
+            (n_kept == 0 || memcmp(x->kept, kept, n_kept * sizeof *kept) == 0) &&
+            strcmp(x->text, p->pod) == 0)
             a = x;
     }
     if (!a) {
@@ -159,9 +209,12 @@ static struct fq_ask *ask_for(struct sl_fluxqueue *q, const struct sl_exact_pods
                              .ns = ns,
                              .text = sl_strdup(p->pod),
                              .claims = read_claims(q, p->pod),
+                             .kept = TAKE_PTR(kept),
+                             .n_kept = n_kept,
                              .count = count,
                              .duration = duration};
     }
+    sl_freep(&kept);
     uint64_t state = a->claims ? claims_state(q, a) | 1 : 1;
     if (a->state != state)
         make_request(q, a, state);
@@ -258,6 +311,9 @@ void fq_exact_each_usage(struct sl_fluxqueue *q,
 void fq_exact_hold_names(struct sl_fluxqueue *q, struct sl_syms *t) {
     for (uint32_t i = 0; q->asks && i < FQ_MAX_ASKS; i++)
         sl_sym_hold(t, q->asks[i].ns);
+    for (uint32_t i = 0; q->asks && i < FQ_MAX_ASKS; i++)
+        for (uint32_t k = 0; k < q->asks[i].n_kept; k++)
+            sl_sym_hold(t, q->asks[i].kept[k].node);
     for (uint32_t i = 0; i < q->exacts.n; i++) {
         const struct fq_exact *x = q->exacts.v[i];
         if (!x)
@@ -645,11 +701,11 @@ static const char *unready(const struct sl_fluxqueue *q) {
 
 /* How many of them would get nodes. */
 static uint32_t most(struct sl_fluxqueue *q, const struct sl_exact_owner *o,
-                     const struct sl_exact_podset *p) {
+                     const struct sl_exact_podset *p, uint32_t podset, const struct fq_exact *has) {
     uint32_t low = 0, high = p->count - 1;
     while (low < high) {
         uint32_t mid = low + (high - low + 1) / 2;
-        if (match(q, ask_for(q, p, mid, o->duration)->request, FQ_EXACT_TRY, NULL)) {
+        if (match(q, ask_for(q, p, podset, has, mid, o->duration)->request, FQ_EXACT_TRY, NULL)) {
             fq_graph_cancel(q, FQ_EXACT_TRY);
             low = mid;
         } else {
@@ -660,8 +716,10 @@ static uint32_t most(struct sl_fluxqueue *q, const struct sl_exact_owner *o,
 }
 
 static void explain(struct sl_fluxqueue *q, const struct sl_exact_owner *o,
-                    const struct sl_exact_podset *p, char *why, size_t why_len) {
-    const struct fq_ask *a = ask_for(q, p, p->count, o->duration);
+                    const struct sl_exact_podset *v, uint32_t podset, const struct fq_exact *has,
+                    char *why, size_t why_len) {
+    const struct sl_exact_podset *p = &v[podset];
+    const struct fq_ask *a = ask_for(q, p, podset, has, p->count, o->duration);
     const char *not_now = unready(q); /* it asked for host ports that nobody did before */
     char text[MAX_WHY];
     if (not_now) {
@@ -679,7 +737,7 @@ static void explain(struct sl_fluxqueue *q, const struct sl_exact_owner *o,
     }
     sl_fmt_short(text, sizeof text, "no set of nodes has room for %u pod(s)", p->count);
     if (p->count > 1)
-        sl_fmt_short(why, why_len, "%s, only for %u of them", text, most(q, o, p));
+        sl_fmt_short(why, why_len, "%s, only for %u of them", text, most(q, o, p, podset, has));
     else
         sl_fmt_short(why, why_len, "%s", text);
 }
@@ -731,11 +789,11 @@ uint64_t sl_exact_version(struct sl_fluxqueue *q) {
 }
 
 static void want_all(struct sl_fluxqueue *q, const struct sl_exact_podset *v, uint32_t n,
-                     int64_t duration, struct want *ret) {
+                     const struct fq_exact *has, int64_t duration, struct want *ret) {
     for (uint32_t i = 0; i < n; i++) {
         if (v[i].count == 0)
             continue;
-        const struct fq_ask *a = ask_for(q, &v[i], v[i].count, duration);
+        const struct fq_ask *a = ask_for(q, &v[i], i, has, v[i].count, duration);
         ret[i] = (struct want){.count = v[i].count, .whole = a->whole};
         ret[i].request = a->request ? sl_match_request_ref(a->request) : NULL;
     }
@@ -746,11 +804,12 @@ static void want_done(struct want *w, uint32_t n) {
         sl_match_request_freep(&w[i].request);
 }
 
+/* has: who has places for others of these podsets; NULL: nobody. */
 static bool find(struct sl_fluxqueue *q, const struct sl_exact_owner *o,
-                 const struct sl_exact_podset *v, uint32_t n, struct found *f,
-                 uint32_t *ret_refused) {
+                 const struct sl_exact_podset *v, uint32_t n, const struct fq_exact *has,
+                 struct found *f, uint32_t *ret_refused) {
     struct want w[SL_EXACT_MAX_PODSETS] = {0};
-    want_all(q, v, n, o->duration, w);
+    want_all(q, v, n, has, o->duration, w);
     bool fine = search(q, w, n, f, ret_refused);
     want_done(w, n);
     return fine;
@@ -842,7 +901,7 @@ static bool find_later(struct sl_fluxqueue *q, const struct sl_exact_owner *o,
     struct want w[SL_EXACT_MAX_PODSETS] = {0};
     bool fine = true, all = false;
     enum sl_match_op op = something_ends(q) ? SL_MATCH_ALLOCATE_OR_RESERVE : SL_MATCH_ALLOCATE;
-    want_all(q, v, n, o->duration ? o->duration + 1 : 0, w);
+    want_all(q, v, n, NULL, o->duration ? o->duration + 1 : 0, w);
     for (uint32_t i = 0; i < FQ_MAX_LATER && fine && !all; i++)
         fine = try_later(q, w, n, op, f, at, &all);
     want_done(w, n);
@@ -972,9 +1031,9 @@ static bool place_slice(struct sl_fluxqueue *q, const struct sl_exact_owner *o,
     struct sl_exact_podset rest[SL_EXACT_MAX_PODSETS];
     struct fq_exact *old = slice_before(q, o), *x = begin_slice(q, o, old, v, n, rest);
     struct found more = {0};
-    bool fine = !unready(q) && find(q, o, rest, n, &more, ret_refused);
+    bool fine = !unready(q) && find(q, o, rest, n, x, &more, ret_refused);
     if (!fine)
-        explain(q, o, &rest[*ret_refused], why, why_len);
+        explain(q, o, rest, *ret_refused, x, why, why_len);
     end_slice(q, x, old, fine ? &more : NULL);
     sl_vec_free(&more.seats);
     return fine;
@@ -1008,9 +1067,9 @@ bool sl_exact_place(struct sl_fluxqueue *q, const struct sl_exact_owner *o,
         sl_exact_release(q, o->key);
     if (slice_before(q, o)) /* which has no reservation */
         return place_slice(q, o, v, n, ret_refused, why, why_len);
-    bool fine = find(q, o, v, n, &f, ret_refused);
+    bool fine = find(q, o, v, n, NULL, &f, ret_refused);
     if (!fine)
-        explain(q, o, &v[*ret_refused], why, why_len);
+        explain(q, o, v, *ret_refused, NULL, why, why_len);
     if (reserved && !fine)
         sl_exact_set_aside(q, o->key, false);
     if (reserved && fine)
@@ -1082,7 +1141,7 @@ bool sl_exact_move(struct sl_fluxqueue *q, const struct sl_exact_owner *o,
     swap_seats(q, x, &seats);
     into_matcher(q, x);
     lift_reserved(q, true);
-    bool fine = !unready(q) && find(q, o, rest, n, &more, &refused);
+    bool fine = !unready(q) && find(q, o, rest, n, x, &more, &refused);
     lift_reserved(q, false);
     fq_graph_cancel(q, id_of(x));
     /* One that it was to leave, and that is not known here to have failed. */
@@ -1113,7 +1172,7 @@ bool sl_exact_could(struct sl_fluxqueue *q, const struct sl_exact_owner *o,
     struct fq_exact *old = slice_before(q, o);
     struct fq_exact *x = old ? begin_slice(q, o, old, v, n, rest) : NULL;
     lift_leaving(q, -1);
-    bool could = !unready(q) && find(q, o, x ? rest : v, n, &f, &refused);
+    bool could = !unready(q) && find(q, o, x ? rest : v, n, x, &f, &refused);
     lift_leaving(q, 1);
     if (x)
         end_slice(q, x, old, NULL);

@@ -6,6 +6,7 @@
  *     nodes.c      nodes as vertices, and what pods of others take of them
  *     graph.c      the graph from all nodes, with what running jobs have of it
  *     queue.c      jobs that wait: submission, the pass, decisions
+ *     spread.c     what holds between the pods of a job that has places and gets more
  *     places.c     which pod of a job has which of its places
  *     pods.c       pods: decoding, gates, bindings
  *     plain.c      pods that only name our scheduler: queued without a FluxJob
@@ -58,6 +59,7 @@
 #define FQ_MAX_LATER 64u   /* times that are tried for several podsets of a Workload */
 #define FQ_MAX_RETRIES 64u /* rejected jobs that are tried again at once */
 #define FQ_MAX_JUDGED 16u  /* waiting jobs that are looked at at once: are they possible? */
+#define FQ_MAX_FILLS 64u   /* nodes that get back what they have lost, in one turn of a job */
 #define FQ_MAX_SPLIT 100000u /* steps to find which slots are on which node */
 
 #define FQ_REBUILD_PAUSE (100 * SL_MSEC) /* between two graphs: nodes come in bursts */
@@ -210,6 +212,7 @@ struct fq_pod {
     uint32_t kind;                 /* of slots, that it is for; FQ_ANY_KIND: any */
     bool excess;                   /* the group has its pods without it */
     bool stranger;                 /* the group has no places for what it requests */
+    bool needs_others;             /* fq_jobspec_needs_others, and the jobspec is made here */
     bool raw;                      /* the jobspec is its owner's */
     bool misgrouped;               /* what it says of its group is malformed */
     /* plain.c */
@@ -239,6 +242,7 @@ struct fq_obj {
     char *claims;       /* of volumes, that all of its pods have: names in lines; NULL: none */
     uint32_t pods;      /* that it has at once */
     uint32_t partition; /* StatefulSets: pods below this number are of the old template */
+    uint32_t together;  /* fq_jobspec_options.ret_together */
     uint64_t hash;
     int32_t priority;
     struct fq_usage *usage; /* of a pod of its template; NULL: it has none */
@@ -558,6 +562,8 @@ const char *fq_type_of(const char *resource);
 void fq_pod_shift(struct sl_fluxqueue *q, struct fq_pod *p, int sign);
 /* The value of its label kubernetes.io/hostname; 0: it has none. */
 sl_sym fq_hostname(const struct sl_fluxqueue *q, const struct fq_node *n);
+/* That of any label. */
+sl_sym fq_node_label(const struct sl_fluxqueue *q, const struct fq_node *n, const char *key);
 struct fq_usage *fq_usage_get(struct sl_fluxqueue *q, yyjson_val *pod_spec);
 void fq_usage_unref(struct sl_fluxqueue *q, struct fq_usage *s);
 void fq_usages_done(struct sl_fluxqueue *q);
@@ -668,6 +674,10 @@ void fq_pod_written(void *ctx, struct sl_rec *r, const struct sl_write *w, enum 
 
 /* Bindings before what waits is told. */
 uint32_t fq_pod_lane(const struct sl_rec *r);
+/* Why a pod that fq_jobspec_needs_others is no job by itself. */
+#define FQ_NEEDS_OTHERS                                                                            \
+    "required podAffinity, podAntiAffinity and topologySpreadConstraints of a pod by itself are "  \
+    "about pods of others, and cannot be honoured"
 /* By either of its names. */
 bool fq_names_us(yyjson_val *spec);
 
@@ -779,6 +789,36 @@ void fq_object_name_freed(struct sl_fluxqueue *q, const struct sl_rec *flux);
 /* Makes its FluxJob, or lets that one look. */
 void fq_object_sync(struct sl_fluxqueue *q, struct sl_rec *object, const char *jobspec,
                     const char *refused);
+
+/* ---- spread.c ---- */
+/* Pods that a job has on a node. */
+struct fq_kept {
+    sl_sym node;
+    uint32_t pods;
+};
+/* What its jobspec says of levels and the node, from the top. */
+struct fq_spread_rule {
+    uint32_t tier; /* a level; as many as there are: the node */
+    uint32_t most; /* pods in one of it; UINT32_MAX: all of them are in one */
+    bool exclusive;
+};
+struct fq_spread {
+    struct fq_spread_rule v[FQ_MAX_LEVELS + 1];
+    uint32_t n;
+};
+/* together: fq_jobspec_options.ret_together. */
+void fq_spread_read(const struct sl_fluxqueue *q, const struct fq_jobspec_info *info,
+                    uint32_t together, struct fq_spread *ret);
+/* Of so many pods, those that fill nodes; if there are less, all. */
+uint32_t fq_spread_round(const struct fq_spread *s, uint32_t pods);
+/* The tiers around so many pods more, s->n of them. */
+void fq_spread_shape(const struct sl_fluxqueue *q, const struct fq_spread *s, uint32_t pods,
+                     struct fq_jobspec_tier *ret);
+/* Where these may be, beside what is kept: added to *ret. fill: on a node that has some and has
+ * lost others; false: there is none, and *ret is not to be used. */
+bool fq_spread_where(const struct sl_fluxqueue *q, const struct fq_spread *s,
+                     const struct fq_jobspec_tier *shape, const struct fq_kept *kept, uint32_t n,
+                     bool fill, struct sl_arena *a, struct sl_constraint *ret);
 
 /* ---- ports.c ---- */
 /* Something of ours asks for these: if they are not pools yet, the graph is made anew. */

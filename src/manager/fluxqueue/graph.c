@@ -50,13 +50,6 @@ static int add(struct making *m, sl_vtx parent, const struct sl_vertex_spec *s, 
     return r;
 }
 
-static sl_sym label_of(const struct sl_fluxqueue *q, const struct fq_node *n, const char *key) {
-    for (uint32_t i = 0; i < n->labels.n; i++)
-        if (strcmp(fq_str(q, n->labels.v[i].key), key) == 0)
-            return n->labels.v[i].value;
-    return 0;
-}
-
 /* The vertex of one value of a level; a node without the label is in none. */
 static int enter_level(struct making *m, const struct fq_level *l, sl_sym value, sl_vtx *at) {
     uint64_t key = sl_hash_u64(sl_hash_str(*at, l->type), value);
@@ -133,7 +126,7 @@ static int add_node(struct making *m, struct fq_node *n, int64_t id, sl_vtx at) 
     const struct fq_jobspec_options *c = &m->q->options;
     int r = 0;
     for (uint32_t l = 0; l < c->n_levels && r >= 0; l++)
-        r = enter_level(m, &c->levels[l], label_of(m->q, n, c->levels[l].label), &at);
+        r = enter_level(m, &c->levels[l], fq_node_label(m->q, n, c->levels[l].label), &at);
     put_props(m, n);
     if (r >= 0)
         r = add(m, at,

@@ -273,12 +273,16 @@ void fq_node_hold(struct sl_syms *t, struct sl_rec *r) {
         sl_sym_hold(t, n->pools.v[i].resource);
 }
 
-sl_sym fq_hostname(const struct sl_fluxqueue *q, const struct fq_node *n) {
-    sl_sym key = sl_sym_find(&q->inf->syms, HOSTNAME);
+sl_sym fq_node_label(const struct sl_fluxqueue *q, const struct fq_node *n, const char *key) {
+    sl_sym y = sl_sym_find(&q->inf->syms, key);
     for (uint32_t i = 0; i < n->labels.n; i++)
-        if (n->labels.v[i].key == key)
+        if (n->labels.v[i].key == y)
             return n->labels.v[i].value;
     return 0;
+}
+
+sl_sym fq_hostname(const struct sl_fluxqueue *q, const struct fq_node *n) {
+    return fq_node_label(q, n, HOSTNAME);
 }
 
 struct fq_node *fq_node_find(const struct sl_fluxqueue *q, sl_sym name) {

@@ -118,12 +118,14 @@ static uint32_t pods_of(const struct sl_rec *r, yyjson_val *o) {
 
 static void read_jobspec(struct sl_fluxqueue *q, struct fq_obj *x, yyjson_val *o) {
     _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(FQ_MAX_JOBSPEC);
+    struct fq_jobspec_options options = q->options;
     struct sl_err err = {0};
+    options.ret_together = &x->together;
     if (x->pods == 0)
         return; /* what it had says what one pod needs */
     int r = x->pods > FQ_MAX_PODS
                 ? sl_err_set(&err, SL_ELIMIT, "%u pods: expected at most %u", x->pods, FQ_MAX_PODS)
-                : fq_jobspec_write(fq_type_of_rec(&x->rec), o, x->pods, &q->options, &b, &err);
+                : fq_jobspec_write(fq_type_of_rec(&x->rec), o, x->pods, &options, &b, &err);
     fq_set_text(&x->jobspec, r < 0 || sl_buf_full(&b) ? NULL : sl_buf_str(&b));
     fq_set_text(&x->refused, x->jobspec ? NULL
                              : r < 0    ? err.text
@@ -160,6 +162,8 @@ bool fq_obj_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     hash = sl_hash_u64(sl_json_hash(hash, template), x->pods) | 1;
     if (hash == x->hash)
         return true;
+    if (!x->hash)
+        x->together = FQ_TOGETHER_UNKNOWN; /* until it has a jobspec */
     x->hash = hash;
     struct fq_usage *before = x->usage;
     x->usage = fq_usage_get(q, sl_json_get(template, "spec"));

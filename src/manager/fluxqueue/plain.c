@@ -135,6 +135,8 @@ static void read_request(struct sl_fluxqueue *q, struct fq_pod *p, yyjson_val *o
     options.name = "pod";
     options.duration = 0; /* it runs until it ends, also after a restart */
     int r = fq_jobspec_write(SL_FLUX_POD, o, 1, &options, &b, &err);
+    if (r >= 0 && p->needs_others)
+        r = sl_err_set(&err, SL_EINVAL, FQ_NEEDS_OTHERS);
     if (r >= 0 && !sl_buf_full(&b))
         p->request = request_get(q, sl_buf_str(&b), b.len);
     else

@@ -469,7 +469,7 @@ static void judge(struct sl_fluxqueue *q, struct fq_job *j) {
         !fq_impossible(q, request, policy_of(q, j, &info)))
         return;
     fq_graph_release(q, j);
-    reject(q, j);
+    reject(q, j, request);
     sl_rec_enqueue(&j->rec);
 }
 
@@ -585,24 +585,65 @@ void fq_places_sort(struct fq_job *j) {
     sl_freep(&v);
 }
 
-/* So many more, matched as a job of their own. 'text': of one that is no pod of the template; of:
- * the pod that it is for, or NULL. */
-static bool match_more(struct sl_fluxqueue *q, struct fq_job *j, const char *text, uint32_t kind,
-                       uint32_t pods, const struct fq_pod *of, struct sl_grant *ret) {
+/* More of the pods of a job. */
+struct more {
+    const char *text; /* the jobspec that they are of */
+    uint32_t kind, pods;
+    const struct fq_pod *of; /* the pod that it is for; NULL: any */
+    struct fq_spread spread; /* what holds between all pods of the job */
+    bool fill;               /* on nodes that have lost some */
+};
+
+static void read_spread(struct sl_fluxqueue *q, struct fq_job *j, struct fq_spread *ret) {
+    _cleanup_(sl_arena_done) struct sl_arena arena = SL_ARENA(FQ_MAX_COMPILE);
+    _cleanup_(sl_match_request_freep) struct sl_match_request *request = NULL;
+    const struct fq_jobspec_ask ask = {.kind = FQ_ANY_KIND};
+    struct fq_jobspec_info info = {0};
+    struct sl_err err = {0};
+    struct sl_rec *o = fq_job_object(q, j);
+    bool set = o && o->kind != FQ_POD && o->kind != FQ_GROUP && fq_job_follows(j, o);
+    *ret = (struct fq_spread){0};
+    if (compile(q, j, fq_job_text(q, j), &ask, &arena, &info, &request, &err) >= 0)
+        fq_spread_read(q, &info, set ? fq_obj_of(o)->together : FQ_TOGETHER_UNKNOWN, ret);
+}
+
+/* Its places, node by node. */
+static struct fq_kept *keep_places(const struct fq_job *j, struct sl_arena *a, uint32_t *ret_n) {
+    struct fq_kept *v = sl_arena_alloc0(a, j->places.n + 1, sizeof *v);
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < j->places.n; i++) {
+        if (n == 0 || v[n - 1].node != j->places.v[i].node)
+            v[n++].node = j->places.v[i].node;
+        v[n - 1].pods++;
+    }
+    *ret_n = n;
+    return v;
+}
+
+/* So many more, matched as a job of their own beside what it has. */
+static bool match_more(struct sl_fluxqueue *q, struct fq_job *j, const struct more *m,
+                       struct sl_grant *ret) {
     _cleanup_(sl_arena_done) struct sl_arena arena = SL_ARENA(FQ_MAX_COMPILE);
     _cleanup_(sl_match_request_freep) struct sl_match_request *request = NULL;
     struct fq_jobspec_info info = {0};
     enum sl_match_verdict verdict = SL_BUSY;
     struct sl_err err = {0};
     struct sl_constraint also = {0};
-    const struct fq_jobspec_ask ask = {.pods = pods, .kind = kind, .also = &also};
-    if (of)
-        (void)fq_unbound_where(q, of, &arena, &also);
+    struct fq_jobspec_tier tiers[FQ_MAX_LEVELS + 1];
+    const struct fq_jobspec_ask ask = {
+        .pods = m->pods, .kind = m->kind, .also = &also, .tiers = tiers, .n_tiers = m->spread.n};
+    uint32_t n_kept;
+    const struct fq_kept *kept = keep_places(j, &arena, &n_kept);
+    if (m->of)
+        (void)fq_unbound_where(q, m->of, &arena, &also);
     else
         (void)fq_unbound_where_all(q, j, &arena, &also);
-    if (of)
-        fq_volumes_where_pod(q, of, &arena, &also);
-    int r = compile(q, j, text, &ask, &arena, &info, &request, &err);
+    if (m->of)
+        fq_volumes_where_pod(q, m->of, &arena, &also);
+    fq_spread_shape(q, &m->spread, m->pods, tiers);
+    if (!fq_spread_where(q, &m->spread, tiers, kept, n_kept, m->fill, &arena, &also))
+        return false;
+    int r = compile(q, j, m->text, &ask, &arena, &info, &request, &err);
     if (r >= 0)
         r = sl_match_run_by(q->match, policy_of(q, j, &info), request, SL_MATCH_ALLOCATE, -j->jobid,
                             fq_now(q), &verdict, ret, &err);
@@ -629,31 +670,48 @@ static bool join(struct sl_fluxqueue *q, struct fq_job *j, uint32_t kind, const 
     return fits;
 }
 
-/* All that are missing, or as many of them as halving finds. */
+static bool take_more(struct sl_fluxqueue *q, struct fq_job *j, const struct more *m,
+                      uint64_t size) {
+    struct sl_grant g = {0};
+    bool found = match_more(q, j, m, &g) && join(q, j, m->kind, &g, size);
+    sl_grant_done(&g);
+    return found;
+}
+
+/* First what nodes have lost. Then all that are missing, or as many of them as halving finds; when
+ * that is less, the others are tried again. */
 static uint32_t grow_by(struct sl_fluxqueue *q, struct fq_job *j, uint32_t kind, uint32_t n,
                         const struct fq_pod *of) {
-    struct sl_grant g = {0};
-    while (n > 0 && !match_more(q, j, fq_job_text(q, j), kind, n, of, &g))
-        n /= 2;
-    if (n > 0 && !join(q, j, kind, &g, j->slot_size))
-        n = 0;
-    sl_grant_done(&g);
-    return n;
+    struct more m = {.text = fq_job_text(q, j), .kind = kind, .pods = 1, .of = of, .fill = true};
+    uint32_t filled = 0;
+    if (n == 0)
+        return 0;
+    read_spread(q, j, &m.spread);
+    while (filled < n && filled < FQ_MAX_FILLS && !q->rebuild && take_more(q, j, &m, j->slot_size))
+        filled++;
+    m.fill = false;
+    for (n = q->rebuild ? 0 : n - filled; n > 0; n /= 2) {
+        m.pods = n = fq_spread_round(&m.spread, n);
+        if (take_more(q, j, &m, j->slot_size))
+            break;
+    }
+    return filled + n;
 }
 
 /* Those that a rolling update has not reached yet, or somebody has changed, one by one. */
 static uint32_t grow_odd(struct sl_fluxqueue *q, struct fq_job *j) {
+    struct more m = {.kind = FQ_ANY_KIND, .pods = 1};
     struct fq_pods_of at = {0};
     uint32_t found = 0;
     sl_time until;
+    read_spread(q, j, &m.spread);
     for (struct fq_pod *p; !q->rebuild && (p = fq_job_next_pod(q, j, &at));) {
-        struct sl_grant g = {0};
         if (!fq_pod_is_odd(j, p) || !fq_pod_waits(p) || !p->jobspec ||
             fq_unbound_pauses(q, p, &until))
             continue;
-        if (match_more(q, j, p->jobspec, FQ_ANY_KIND, 1, p, &g))
-            found += join(q, j, FQ_ANY_KIND, &g, p->usage->size);
-        sl_grant_done(&g);
+        m.text = p->jobspec;
+        m.of = p;
+        found += take_more(q, j, &m, p->usage->size);
     }
     return found;
 }

@@ -3,9 +3,9 @@
  * Exact nodes while the API misbehaves: Workloads and jobs of the queue on the graph come and go,
  * nodes join and fail, requests are lost, late or refused, streams end, and all is killed and
  * starts anew. Some Workloads have host ports, may have fewer pods, or are followed by a larger
- * slice. Whatever the API says at any moment, no node and no port is given twice, and a Workload
- * has nodes for all of its pods or for none; and in the end whoever starts from the API knows the
- * same.
+ * slice; those of some have to be on nodes of their own. Whatever the API says at any moment, no
+ * node and no port is given twice, a Workload has nodes for all of its pods or for none, and those
+ * that have to be apart are; and in the end whoever starts from the API knows the same.
  */
 #include "core/base/prng.h"
 #include "exact_fixture.h"
@@ -25,8 +25,9 @@ struct tally {
     struct world *w;
     int cpus[MAX_NODES]; /* by the number of the node */
     int64_t ports[MAX_NODES][PORTS];
-    int64_t crowded; /* the most pods with one port on one node */
-    uint32_t fewer, slices;
+    int64_t crowded;                /* the most pods with one port on one node */
+    int64_t here[MAX_NODES], close; /* of one Workload; the most where one may be */
+    uint32_t fewer, slices, apart;
     int worst;
     uint32_t admitted, jobs;
     bool half; /* one has nodes for some of its pods */
@@ -66,6 +67,7 @@ static int64_t count_slice(struct tally *t, yyjson_val *slice, int cpus, int64_t
         int64_t pods = each ? yyjson_get_sint(yyjson_arr_get(each, (size_t)i)) : same;
         add(t, name, (int)pods * cpus);
         add_port(t, name, port, pods);
+        t->here[number(name)] += pods;
         sum += pods;
     }
     return sum;
@@ -90,8 +92,14 @@ static void count_workload(void *ctx, yyjson_val *o) {
     size_t i, n;
     if (!p || is_replaced(t, sl_json_str(o, "metadata.name")))
         return;
+    memset(t->here, 0, sizeof t->here);
     yyjson_arr_foreach (sl_json_at(p, "topologyAssignment.slices"), i, n, slice)
         pods += count_slice(t, slice, cpus, port);
+    bool apart = sl_json_at(yyjson_arr_get_first(sl_json_at(o, "spec.podSets")),
+                            "template.spec.affinity") != NULL;
+    for (uint32_t k = 0; k < MAX_NODES && apart; k++)
+        t->close = t->here[k] > t->close ? t->here[k] : t->close;
+    t->apart += apart && pods > 1;
     t->half |= pods != sl_json_int(p, "count", 0);
     t->fewer += pods < sl_json_int(yyjson_arr_get_first(sl_json_at(o, "spec.podSets")), "count", 0);
     t->slices += *sl_json_str(o, "metadata.name") == 's';
@@ -108,7 +116,7 @@ static void count_job(void *ctx, yyjson_val *o) {
 
 static struct {
     int worst;
-    uint32_t evicted, admitted, jobs, killed, together, ports, fewer, slices, reserved;
+    uint32_t evicted, admitted, jobs, killed, together, ports, fewer, slices, reserved, apart;
 } seen; /* in all histories: they are about something */
 
 static void check(struct world *w, uint64_t seed) {
@@ -120,6 +128,9 @@ static void check(struct world *w, uint64_t seed) {
     if (t.crowded > 1)
         fail_msg("seed %llu: a host port is given to %d pods of a node", (unsigned long long)seed,
                  (int)t.crowded);
+    if (t.close > 1)
+        fail_msg("seed %llu: %d pods that have to be apart are on one node",
+                 (unsigned long long)seed, (int)t.close);
     if (t.half)
         fail_msg("seed %llu: a workload has some of its nodes", (unsigned long long)seed);
     seen.worst = t.worst > seen.worst ? t.worst : seen.worst;
@@ -129,6 +140,7 @@ static void check(struct world *w, uint64_t seed) {
     seen.ports += t.crowded > 0;
     seen.fewer += t.fewer;
     seen.slices += t.slices;
+    seen.apart += t.apart;
 }
 
 /* ---- what happens ---- */
@@ -186,6 +198,10 @@ static void act_node(struct world *w, struct history *h) {
     }
 }
 
+#define APART                                                                                      \
+    "'affinity':{'podAntiAffinity':{'requiredDuringSchedulingIgnoredDuringExecution':[{"           \
+    "'labelSelector':{'matchLabels':{'app':'a'}},'topologyKey':'kubernetes.io/hostname'}]}},"
+
 /* "w3", or the slice "s3" that follows it. */
 static void make(struct world *w, const struct history *h, char kind, uint32_t i, int more,
                  int least, int priority) {
@@ -204,9 +220,12 @@ static void make(struct world *w, const struct history *h, char kind, uint32_t i
         "{'metadata':{'name':'%c%u','annotations':{'kueue.x-k8s.io/workload-slice-name':'w%u'%s}"
         ",'labels':{'kueue.x-k8s.io/job-uid':'u'},'ownerReferences':[{'apiVersion':'x/v1',"
         "'kind':'X','name':'x','uid':'u'}]},'spec':{'active':true,%s'queueName':'q','priority':%d,"
-        "'podSets':[{'name':'main','count':%d,%s'template':{'spec':{'containers':[{'name':'c',"
+        "'podSets':[{'name':'main','count':%d,%s'template':{'metadata':{'labels':{'app':'a'}},'"
+        "spec':"
+        "{%s'containers':[{'name':'c',"
         "'ports':[%s],'resources':{'requests':{'cpu':'%d'}}}]}}}]}}",
-        kind, i, i, follows, most, priority, h->of[i].pods + more, min, port, h->of[i].cpu);
+        kind, i, i, follows, most, priority, h->of[i].pods + more, min, i % 3 == 1 ? APART : "",
+        port, h->of[i].cpu);
     create(w, WORKLOADS, text);
 }
 
@@ -354,7 +373,7 @@ static void test_histories(void **state) {
     assert_int_equal(seen.worst, CPUS);
     assert_true(seen.evicted > 0 && seen.admitted > 0 && seen.jobs > 0 && seen.killed > 0 &&
                 seen.together > 0 && seen.ports > 0 && seen.fewer > 0 && seen.slices > 0 &&
-                seen.reserved > 0);
+                seen.reserved > 0 && seen.apart > 0);
 }
 
 int main(void) {

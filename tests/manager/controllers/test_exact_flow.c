@@ -195,6 +195,103 @@ static void test_spread(void **state) {
     end_exact(&w);
 }
 
+/* ---- what holds between the pods of a podset ---- */
+
+#define APART                                                                                      \
+    "'affinity':{'podAntiAffinity':{'requiredDuringSchedulingIgnoredDuringExecution':[{"           \
+    "'labelSelector':{'matchLabels':{'app':'a'}},'topologyKey':'kubernetes.io/hostname'}]}},"
+#define SKEW_2                                                                                     \
+    "'topologySpreadConstraints':[{'labelSelector':{'matchLabels':{'app':'a'}},'maxSkew':2,"       \
+    "'whenUnsatisfiable':'DoNotSchedule','topologyKey':'kubernetes.io/hostname'}],"
+
+/* An elastic one, or the slice that follows another. */
+static void elastic(struct world *w, const char *name, const char *before, int pods,
+                    const char *annotations, const char *rules) {
+    char text[2048], follows[100] = "";
+    if (*before)
+        sl_fmt(follows, sizeof follows, ",'kueue.x-k8s.io/workload-slice-replacement-for':'ns/%s'",
+               before);
+    sl_fmt(text, sizeof text,
+           "{'metadata':{'name':'%s','annotations':{'kueue.x-k8s.io/workload-slice-name':'first'%s}"
+           ",'labels':{'kueue.x-k8s.io/job-uid':'u'},'ownerReferences':[{'apiVersion':'x/v1',"
+           "'kind':'X','name':'x','uid':'u'}]},'spec':{'active':true,'queueName':'q','podSets':[{"
+           "'name':'main','count':%d,'template':{'metadata':{'labels':{'app':'a'},'annotations':{"
+           "%s}},'spec':{%s" REQUESTS("1") "}}}]}}",
+           name, follows, pods, annotations, rules);
+    create(w, WORKLOADS, text);
+    run(w, SETTLE);
+}
+
+static void test_apart_failed(void **state) {
+    struct world w;
+    (void)state;
+    begin_exact(&w);
+    gpu_node(&w, "n1", 8, "", "");
+    gpu_node(&w, "n2", 8, "", "");
+    gpu_node(&w, "n3", 8, "", "");
+    elastic(&w, "first", "", 3, "", APART);
+    assert_string_equal(nodes_of(&w, "first", 0), "n1:1 n2:1 n3:1");
+    set_ready(&w, "n2", false);
+    run(&w, SETTLE);
+    assert_string_equal(nodes_of(&w, "first", 0), "n1:1 n2:1 n3:1"); /* there is no other */
+    gpu_node(&w, "n4", 8, "", "");
+    run(&w, SETTLE);
+    assert_string_equal(nodes_of(&w, "first", 0), "n1:1 n3:1 n4:1");
+    restart_both(&w, 1);
+    end_exact(&w);
+}
+
+static void test_apart_slices(void **state) {
+    struct world w;
+    (void)state;
+    begin_exact(&w);
+    gpu_node(&w, "n1", 8, "", "");
+    elastic(&w, "first", "", 1, "", APART);
+    assert_string_equal(nodes_of(&w, "first", 0), "n1:1");
+    elastic(&w, "second", "first", 2, "", APART);
+    assert_waits(&w, "second", "no set of nodes");
+    gpu_node(&w, "n2", 8, "", "");
+    run(&w, SETTLE);
+    assert_string_equal(nodes_of(&w, "second", 0), "n1:1 n2:1");
+    gpu_node(&w, "n3", 8, "", "");
+    gpu_node(&w, "n4", 8, "", "");
+    elastic(&w, "third", "second", 4, "", APART);
+    assert_string_equal(nodes_of(&w, "third", 0), "n1:1 n2:1 n3:1 n4:1");
+    restart_both(&w, 1);
+    end_exact(&w);
+}
+
+static void test_per_node_slices(void **state) {
+    struct world w;
+    (void)state;
+    begin_exact(&w);
+    gpu_node(&w, "n1", 8, "", "");
+    elastic(&w, "first", "", 2, "'fluxqueue/tasks-per-node':'2'", "");
+    elastic(&w, "second", "first", 4, "'fluxqueue/tasks-per-node':'2'", "");
+    assert_waits(&w, "second", "no set of nodes");
+    gpu_node(&w, "n2", 8, "", "");
+    run(&w, SETTLE);
+    assert_string_equal(nodes_of(&w, "second", 0), "n1:2 n2:2");
+    end_exact(&w);
+}
+
+/* A node that has less than it may have gets more. */
+static void test_skew_slices(void **state) {
+    struct world w;
+    (void)state;
+    begin_exact(&w);
+    gpu_node(&w, "n1", 8, "", "");
+    gpu_node(&w, "n2", 8, "", "");
+    gpu_node(&w, "n3", 8, "", "");
+    elastic(&w, "first", "", 3, "", SKEW_2);
+    assert_string_equal(nodes_of(&w, "first", 0), "n1:1 n2:1 n3:1");
+    elastic(&w, "second", "first", 6, "", SKEW_2);
+    assert_string_equal(nodes_of(&w, "second", 0), "n1:2 n2:2 n3:2");
+    elastic(&w, "third", "second", 8, "", SKEW_2);
+    assert_waits(&w, "third", "no set of nodes");
+    end_exact(&w);
+}
+
 /* Quota comes first: who has none holds no nodes. */
 static void test_quota_first(void **state) {
     struct world w;
@@ -728,6 +825,10 @@ int main(void) {
         cmocka_unit_test(test_podsets),
         cmocka_unit_test(test_where),
         cmocka_unit_test(test_spread),
+        cmocka_unit_test(test_apart_failed),
+        cmocka_unit_test(test_apart_slices),
+        cmocka_unit_test(test_per_node_slices),
+        cmocka_unit_test(test_skew_slices),
         cmocka_unit_test(test_quota_first),
         cmocka_unit_test(test_pods),
         cmocka_unit_test(test_bound_by_us),

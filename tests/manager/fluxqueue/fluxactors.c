@@ -194,7 +194,7 @@ static void node_change(struct world *w) {
 /* ---- what users create ---- */
 
 struct wish {
-    char annotations[400], spec[700], labels[200];
+    char annotations[400], spec[1000], labels[200];
     bool bad;
 };
 
@@ -265,10 +265,38 @@ static struct wish draw(struct world *w, bool set) {
     return x;
 }
 
+/* Something that holds between the pods of a job. */
+static void draw_rule(struct world *w, struct wish *x) {
+#define OWN "'labelSelector':{'matchLabels':{'ruled':'yes'}},'topologyKey':'%s'"
+    static const char *const rules[] = {
+        ",'affinity':{'podAntiAffinity':{'requiredDuringSchedulingIgnoredDuringExecution':[{" OWN
+        "}]}}",
+        ",'affinity':{'podAffinity':{'requiredDuringSchedulingIgnoredDuringExecution':[{" OWN
+        "}]}}",
+        ",'topologySpreadConstraints':[{'maxSkew':1,'whenUnsatisfiable':'DoNotSchedule'," OWN "}]",
+        ",'topologySpreadConstraints':[{'maxSkew':2,'whenUnsatisfiable':'DoNotSchedule'," OWN "}]",
+    };
+    size_t spec = strlen(x->spec), labels = strlen(x->labels);
+    char rule[300];
+    if (strstr(x->annotations, "tasks-per-node") || strstr(x->annotations, "within"))
+        return; /* both may be more than can be */
+    (void)snprintf(rule, sizeof rule, "%s", rules[world_below(w, SL_LEN(rules))]);
+    const char *key = world_odds(w, 3) ? "example.com/rack" : "kubernetes.io/hostname";
+    char *at = strstr(rule, "%s");
+    sl_assert(at);
+    (void)snprintf(x->spec + spec, sizeof x->spec - spec, "%.*s%s%s", (int)(at - rule), rule, key,
+                   at + 2);
+    (void)snprintf(x->labels + labels, sizeof x->labels - labels, ",'ruled':'yes'");
+}
+
 static void create_pod(struct world *w) {
     struct wish x = draw(w, false);
     bool bare = world_odds(w, 8), other = !w->punctual && world_odds(w, 8);
     uint32_t n = w->next_name++;
+    if (w->ruled && !w->punctual && world_odds(w, 8)) { /* it has no others */
+        (void)snprintf(x.annotations, sizeof x.annotations, "'test/bad':'yes','test/alone':'yes'");
+        draw_rule(w, &x);
+    }
     world_tell(w, "p%u is created: %s %s", n, x.annotations, x.spec);
     (void)world_send(
         w, SL_POST, PODS,
@@ -285,9 +313,15 @@ static void create_plain(struct world *w) {
     struct wish x = {0};
     uint32_t n = w->next_name++;
     draw_spec(w, &x);
+    bool alone = w->ruled && world_odds(w, 3);
+    if (alone)
+        draw_rule(w, &x);
     world_tell(w, "q%u is created: %s", n, x.spec);
-    (void)world_send(w, SL_POST, PODS, "{'metadata':{'name':'q%u'},'spec':{%s,'priority':%u}}", n,
-                     x.spec, world_odds(w, 5) ? world_below(w, 100) : 0);
+    (void)world_send(w, SL_POST, PODS,
+                     "{'metadata':{'name':'q%u','labels':{'a':'b'%s},'annotations':{%s}},'spec':{"
+                     "%s,'priority':%u}}",
+                     n, x.labels, alone ? "'test/alone':'yes'" : "", x.spec,
+                     world_odds(w, 5) ? world_below(w, 100) : 0);
 }
 
 static void create_job(struct world *w) {
@@ -297,6 +331,8 @@ static void create_job(struct world *w) {
              completions = parallelism + more_of_them;
     bool indexed = world_odds(w, 2), counted = indexed || !world_odds(w, 5);
     char more[160] = "";
+    if (w->ruled && world_odds(w, 2))
+        draw_rule(w, &x);
     if (counted)
         (void)snprintf(more, sizeof more, "'completions':%u,'completionMode':'%s',", completions,
                        indexed ? "Indexed" : "NonIndexed");
@@ -317,6 +353,8 @@ static void create_set(struct world *w) {
     struct wish x = draw(w, true);
     uint32_t n = w->next_name++, kind = world_below(w, 3);
     char path[100], *never = strstr(x.spec, "'restartPolicy':'Never',");
+    if (w->ruled && world_odds(w, 2))
+        draw_rule(w, &x);
     if (never) /* sets restart theirs */
         memmove(never, never + 24, strlen(never + 24) + 1);
     (void)snprintf(path, sizeof path, APPS "%s", set_kinds[kind]);
@@ -325,10 +363,11 @@ static void create_set(struct world *w) {
         w, SL_POST, path,
         "{'metadata':{'name':'%c%u','labels':{'fluxqueue.seen':'yes'},'annotations':{%s}},'spec':{"
         "'replicas':%u,'selector':{'matchLabels':{'set':'x%u'}},%s'template':{'metadata':{"
-        "'labels':{'fluxqueue.seen':'yes','set':'x%u'}},'spec':{%s,'schedulingGates':[{'name':"
+        "'labels':{'fluxqueue.seen':'yes','set':'x%u'%s}},'spec':{%s,'schedulingGates':[{'name':"
         "'fluxqueue'}]}}}}",
         "srd"[kind], n, x.annotations, world_below(w, 4), n,
-        kind == 0 && world_odds(w, 2) ? "'podManagementPolicy':'Parallel'," : "", n, x.spec);
+        kind == 0 && world_odds(w, 2) ? "'podManagementPolicy':'Parallel'," : "", n, x.labels,
+        x.spec);
 }
 
 static void create_foreign(struct world *w) {

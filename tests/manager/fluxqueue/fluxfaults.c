@@ -18,6 +18,8 @@
  *     what is given back stays held on the graph                               1  usage
  *     the second pod of a job is never bound                                   1  bound in time
  *     a later start is shown without an event                                  2  promise, or told
+ *     a job grows without its rules                                        10001  one on each node
+ *     affinity of a pod by itself is taken as satisfied                    10001  not bound
  */
 #include "fluxworld.h"
 
@@ -33,7 +35,7 @@
 struct sums {
     uint64_t passed, failed, struck[FAKEAPI_FAULTS];
     uint64_t binds, starts, late, unknown, promises, moved, reused, fits, waits, rebuilt, usages,
-        delays;
+        delays, ruled_places;
 };
 
 static void storm(struct world *w) {
@@ -134,6 +136,7 @@ static void run_one(struct sums *sum, uint64_t seed, bool verbose) {
     sum->rebuilt += w->rebuilt;
     sum->usages += w->usages;
     sum->delays += w->delays;
+    sum->ruled_places += w->ruled_places;
     sum->passed += !w->failed;
     if (w->failed && sum->failed++ < 40)
         (void)printf("seed %llu: %s\n", (unsigned long long)seed, w->why);
@@ -150,16 +153,17 @@ static void check(struct sums *sum, bool wrong, const char *what) {
 }
 
 static void check_sums(struct sums *sum, uint64_t seeds) {
-    (void)printf("%llu bindings, %llu Jobs started, %llu by late writes, %llu on nodes that had "
-                 "changed unknown, %llu in places from before a change; %llu promised starts were "
-                 "kept, %llu delays told; %llu job ids were used again; at rest %llu waited; "
-                 "rebuilt %llu times; usage compared %llu times; faults:",
-                 (unsigned long long)sum->binds, (unsigned long long)sum->starts,
-                 (unsigned long long)sum->late, (unsigned long long)sum->unknown,
-                 (unsigned long long)sum->moved, (unsigned long long)sum->promises,
-                 (unsigned long long)sum->delays, (unsigned long long)sum->reused,
-                 (unsigned long long)sum->waits, (unsigned long long)sum->rebuilt,
-                 (unsigned long long)sum->usages);
+    (void)printf(
+        "%llu bindings, %llu Jobs started, %llu by late writes, %llu on nodes that had "
+        "changed unknown, %llu in places from before a change; %llu promised starts were "
+        "kept, %llu delays told; %llu job ids were used again; at rest %llu waited; "
+        "rebuilt %llu times; usage compared %llu times, rules between pods %llu times; faults:",
+        (unsigned long long)sum->binds, (unsigned long long)sum->starts,
+        (unsigned long long)sum->late, (unsigned long long)sum->unknown,
+        (unsigned long long)sum->moved, (unsigned long long)sum->promises,
+        (unsigned long long)sum->delays, (unsigned long long)sum->reused,
+        (unsigned long long)sum->waits, (unsigned long long)sum->rebuilt,
+        (unsigned long long)sum->usages, (unsigned long long)sum->ruled_places);
     for (uint32_t i = 0; i < FAKEAPI_FAULTS; i++)
         (void)printf(" %s %llu", fakeapi_fault_names[i], (unsigned long long)sum->struck[i]);
     (void)putchar('\n');

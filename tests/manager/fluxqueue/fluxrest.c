@@ -23,6 +23,7 @@ struct item { /* a FluxJob */
     int64_t priority, jobid, wanted;
     sl_time submitted, begin;
     bool plain; /* its pods may stand anywhere */
+    bool apart; /* the same, but for nodes that have one */
     bool alone; /* a pod without a FluxJob */
     bool whole; /* and nobody else on its nodes */
     uint32_t bound[MAX_NODES], waiting;
@@ -82,12 +83,20 @@ static struct item *item_of(struct rest *r, const char *name) {
 /* ---- reading ---- */
 
 static bool is_plain(yyjson_val *o) {
+    struct rule rules[MAX_RULES];
     static const char *const keys[] = {"fluxqueue/within", "fluxqueue/tasks-per-node",
                                        "fluxqueue/whole-nodes", "fluxqueue/jobspec"};
     for (size_t i = 0; i < SL_LEN(keys); i++)
         if (*sl_json_annotation(o, keys[i]))
             return false;
-    return true;
+    return view_rules(o, rules) == 0;
+}
+
+/* One on each node, and no other rule. */
+static bool is_apart(yyjson_val *o) {
+    struct rule rules[MAX_RULES];
+    return view_rules(o, rules) == 1 && !rules[0].rack && rules[0].most == 1 &&
+           !*sl_json_annotation(o, "fluxqueue/whole-nodes");
 }
 
 static void read_flux(struct rest *r, const char *path) {
@@ -109,6 +118,7 @@ static void read_flux(struct rest *r, const char *path) {
     x->need = view_requests(view_pod_spec(o));
     x->wanted = view_wanted(o);
     x->plain = is_plain(o);
+    x->apart = is_apart(o);
     x->whole = *sl_json_annotation(o, "fluxqueue/whole-nodes") != '\0';
     x->begin = sl_json_time(sl_json_at(o, "metadata.annotations"), "fluxqueue/begin-time");
     (void)snprintf(x->uid, sizeof x->uid, "%s", sl_json_str(o, "metadata.uid"));
@@ -135,6 +145,10 @@ static void read_plain(struct rest *r, const char *path, yyjson_val *pod) {
     r->reserved |= queued; /* perhaps: nobody is told */
     if (!*told && !young && !view_other_gates(pod))
         world_fail(w, "%s waits, and is not told why", x->name);
+    if (*sl_json_annotation(pod, "test/alone")) { /* refused for ever */
+        r->n--;
+        return;
+    }
     (void)snprintf(x->state, sizeof x->state, "%s", queued ? "Waiting" : "Rejected");
 }
 
@@ -220,8 +234,11 @@ static bool one_fits(const struct item *x, const struct amounts *free) {
 
 static bool room_for_one(struct rest *r, const struct item *x) {
     struct world *w = r->w;
+    const struct flux *f = view_flux(w, x->name);
     for (uint32_t n = 0; n < MAX_NODES; n++) {
         yyjson_val *o = object_of(w, x), *node = node_at(w, n);
+        if (x->apart && (!f || f->listed[n]))
+            continue;
         if (o && node && view_admits(node, view_pod_spec(o)) && one_fits(x, &r->free[n]))
             return true;
     }
@@ -250,7 +267,8 @@ static void check_running(struct rest *r, const struct item *x) {
              strcmp(x->reason, "Growing") != 0)
         world_fail(w, "%s has %lld places for %lld pods, and does not grow (%s)", x->name,
                    (long long)places, (long long)x->wanted, x->reason);
-    else if (strcmp(x->reason, "Growing") == 0 && x->plain && !r->reserved && room_for_one(r, x))
+    else if (strcmp(x->reason, "Growing") == 0 && (x->plain || x->apart) && !r->reserved &&
+             room_for_one(r, x))
         world_fail(w, "%s does not grow, and there is room", x->name);
 }
 

@@ -181,6 +181,34 @@ yyjson_val *view_pod_spec(yyjson_val *o) {
     return template ? template : sl_json_at(o, "spec");
 }
 
+static bool is_rack(yyjson_val *term) {
+    return strcmp(sl_json_str(term, "topologyKey"), "example.com/rack") == 0;
+}
+
+uint32_t view_rules(yyjson_val *o, struct rule v[MAX_RULES]) {
+    static const char required[] = "requiredDuringSchedulingIgnoredDuringExecution";
+    yyjson_val *spec = view_pod_spec(o), *affinity = sl_json_get(spec, "affinity"), *term,
+               *apart = sl_json_get(sl_json_get(affinity, "podAntiAffinity"), required),
+               *near = sl_json_get(sl_json_get(affinity, "podAffinity"), required);
+    const char *tasks = sl_json_annotation(o, "fluxqueue/tasks-per-node");
+    uint32_t n = 0;
+    size_t i, all;
+    if (*sl_json_annotation(o, "fluxqueue/within"))
+        v[n++] = (struct rule){.rack = true};
+    if (*tasks)
+        v[n++] = (struct rule){.most = (uint32_t)strtoul(tasks, NULL, 10)};
+    yyjson_arr_foreach (apart, i, all, term)
+        if (n < MAX_RULES)
+            v[n++] = (struct rule){is_rack(term), 1};
+    yyjson_arr_foreach (near, i, all, term)
+        if (n < MAX_RULES)
+            v[n++] = (struct rule){is_rack(term), 0};
+    yyjson_arr_foreach (sl_json_get(spec, "topologySpreadConstraints"), i, all, term)
+        if (n < MAX_RULES)
+            v[n++] = (struct rule){is_rack(term), (uint32_t)sl_json_int(term, "maxSkew", 1)};
+    return n;
+}
+
 int64_t view_wanted(yyjson_val *o) {
     if (sl_json_at(o, "spec.containers"))
         return !view_terminal(o);

@@ -4,6 +4,8 @@
  *
  *   - A pod that the controller binds goes to a node that its FluxJob lists, with no more pods
  *     there than listed, and the node lets it in. All pods there have room.
+ *   - No node and no rack has more places of a FluxJob than its affinity, spread and annotations
+ *     allow, and those that have to be together are. A pod by itself with such a rule is not bound.
  *   - A Job is started only while its FluxJob runs, with a place for each of its pods.
  *   - A job id is of one FluxJob. Pods stay on their nodes.
  *   - A start that was promised comes no later, unless something broke the promise, or one that
@@ -32,6 +34,8 @@ static void node_changed(struct world *w, const struct fakeapi_change *c) {
     struct machine *m = &w->machines[i];
     struct amounts was = view_allocatable(c->before), is = view_allocatable(c->now);
     m->exists = c->now != NULL;
+    if (c->now && !c->before)
+        m->came = now;
     if (!c->before || !c->now ||
         sl_json_hash(1, sl_json_at(c->before, "metadata.labels")) !=
             sl_json_hash(1, sl_json_at(c->now, "metadata.labels")) ||
@@ -144,6 +148,8 @@ static void pod_bound(struct world *w, const struct fakeapi_change *c) {
         return;
     view_flux_of(w, c->now, name);
     struct flux *f = view_flux(w, name);
+    if (*sl_json_annotation(c->now, "test/alone"))
+        world_fail(w, "%s is bound, and its affinity is not considered", c->key);
     world_tell(w, "pod %s is bound to %s", c->key, sl_json_str(c->now, "spec.nodeName"));
     sl_time knowing = decided_knowing(w, c);
     uint32_t own = 0;
@@ -294,11 +300,57 @@ static void check_promise(struct world *w, const struct fakeapi_change *c, struc
     f->estimate = is;
 }
 
+/* The rack of a node; "": it has none. False: it is not there. */
+static bool rack_of(struct world *w, uint32_t n, char out[16]) {
+    char path[64];
+    (void)snprintf(path, sizeof path, NODES "/n%u", n);
+    yyjson_val *node = fakeapi_get(w->api, path);
+    (void)snprintf(out, 16, "%s", sl_json_label(node, "example.com/rack"));
+    return node != NULL;
+}
+
+/* Nodes that came again may be in another rack than they were. */
+static void check_rule(struct world *w, const struct flux *f, const struct rule *r,
+                       sl_time knowing) {
+    char racks[MAX_NODES][16] = {{0}};
+    uint32_t sum[MAX_NODES] = {0}, n_domains = 0;
+    for (uint32_t n = 0; n < MAX_NODES; n++) {
+        uint32_t same = n;
+        if (!f->listed[n])
+            continue;
+        sl_time known = f->since[n] < knowing ? f->since[n] : knowing;
+        if (r->rack && (!rack_of(w, n, racks[n]) || w->machines[n].came >= known)) {
+            w->unknown++;
+            return;
+        }
+        for (uint32_t k = 0; r->rack && k < n && same == n; k++)
+            if (f->listed[k] && strcmp(racks[k], racks[n]) == 0)
+                same = k;
+        n_domains += same == n;
+        sum[same] += f->listed[n];
+        if (r->most ? sum[same] > r->most : n_domains > 1)
+            world_fail(w, "%s has %u places in the %s of n%u and %u %ss, where %u is right",
+                       f->name, sum[same], r->rack ? "rack" : "node", n, n_domains,
+                       r->rack ? "rack" : "node", r->most ? r->most : 1);
+    }
+    w->ruled_places++;
+}
+
+static void check_rules(struct world *w, const struct fakeapi_change *c, const struct flux *f,
+                        sl_time knowing) {
+    struct rule rules[MAX_RULES];
+    yyjson_val *o = view_object(w, c->now);
+    uint32_t n = o ? view_rules(o, rules) : 0;
+    for (uint32_t i = 0; i < n; i++)
+        check_rule(w, f, &rules[i], knowing);
+}
+
 static void read_places(struct world *w, const struct fakeapi_change *c, struct flux *f) {
     uint32_t now[MAX_NODES] = {0};
     size_t i, n;
     yyjson_val *x;
     bool runs = strcmp(sl_json_str(c->now, "status.state"), "Running") == 0, more = false;
+    sl_time knowing = c->client < REPLICAS ? decided_knowing(w, c) : 0;
     yyjson_arr_foreach (sl_json_at(c->now, "status.nodes"), i, n, x) {
         uint32_t at = view_node(sl_json_str(x, "name"));
         if (runs && at < MAX_NODES)
@@ -306,10 +358,14 @@ static void read_places(struct world *w, const struct fakeapi_change *c, struct 
     }
     for (uint32_t k = 0; k < MAX_NODES; k++) {
         more |= now[k] > f->listed[k];
+        if (!f->listed[k])
+            f->since[k] = knowing;
         f->listed[k] = now[k];
     }
     if (more)
         f->late = is_late(w, c);
+    if (more && c->client < REPLICAS && !f->late)
+        check_rules(w, c, f, knowing);
 }
 
 /* Whoever has less priority waits behind it, whatever was promised; that is told all the same. */

@@ -38,6 +38,8 @@
 #define MAX_NODES 8u
 #define CLOCK_STEP 9u /* of the faults */
 #define WIDE 1000u    /* histories with smaller numbers stay as they were found */
+#define RULED 10000u  /* the same of those without rules between the pods of a job */
+#define MAX_RULES 8u
 
 #define NODES "/api/v1/nodes"
 #define PODS "/api/v1/namespaces/default/pods"
@@ -61,6 +63,13 @@ struct machine {
     bool exists;
     sl_time changed; /* labels, taints, readiness; also as it came or went */
     sl_time shrunk;
+    sl_time came;
+};
+
+/* How many pods of one job may be on a node, or in a rack. */
+struct rule {
+    bool rack;
+    uint32_t most; /* 0: all of them are in one */
 };
 
 /* A FluxJob as the API showed it last, and every one that ever was. */
@@ -69,6 +78,7 @@ struct flux {
     int64_t jobid;
     bool seen, gone, late; /* late: its places were written by one who does not lead */
     uint32_t listed[MAX_NODES];
+    sl_time since[MAX_NODES];   /* what was known when that began */
     sl_time estimate, promised; /* estimate: 0: none; when that was shown */
     sl_time delayed, told;      /* its promised start was; when an event said so */
     int64_t priority;
@@ -101,6 +111,7 @@ struct world {
     sl_time leads_since;
     uint32_t next_name;
     bool wide;         /* plain pods, and templates that get other requests: from WIDE on */
+    bool ruled;        /* pods of jobs with affinity and spread: from RULED on */
     bool frozen;       /* nothing ends and nobody acts */
     bool punctual;     /* pods end when they were expected to, or before */
     sl_time disturbed; /* faults were there until then */
@@ -112,7 +123,7 @@ struct world {
     char why[400];
     /* what happened */
     uint64_t binds, starts, late, unknown, promises, moved, reused, fits, waits, rebuilt;
-    uint64_t usages, delays;
+    uint64_t usages, delays, ruled_places;
 };
 
 void world_fail(struct world *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -155,6 +166,8 @@ int64_t view_wanted(yyjson_val *object);
 /* The object that a FluxJob is of; NULL: there is none. */
 yyjson_val *view_object(struct world *w, yyjson_val *flux);
 yyjson_val *view_pod_spec(yyjson_val *object);
+/* What holds between the pods of a Job or a set. Returns how many rules. */
+uint32_t view_rules(yyjson_val *object, struct rule v[MAX_RULES]);
 struct flux *view_flux(struct world *w, const char *name);
 /* Gates of others than the controller. */
 bool view_other_gates(yyjson_val *pod);

@@ -371,13 +371,19 @@ static void what_is_known_besides(void **state) {
     assert_int_equal(info.slot[1].amount, 2 << 20);
     assert_string_equal(info.slot[2].type, "pods");
     assert_int_equal(info.slot[2].amount, 1);
+    assert_int_equal(info.n_tiers, 1);
+    assert_string_equal(info.tiers[0].type, "node");
+    assert_int_equal(info.tiers[0].count, 2);
+    assert_int_equal(info.tiers[0].each, 3);
+    assert_true(info.tiers[0].exclusive);
     sl_match_request_free(q);
     sl_graph_free(g);
 }
 
 /* ---- jobs that grow ---- */
 
-static void grown(const char *resources, uint32_t pods, const char *want) {
+static void grown_in(const char *resources, uint32_t pods, const struct fq_jobspec_tier *tiers,
+                     uint32_t n_tiers, const char *want) {
     _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF(FQ_MAX_JOBSPEC), got = SL_BUF(10000);
     _cleanup_(sl_arena_done) struct sl_arena a = SL_ARENA(100000);
     struct sl_match *m = matcher(fx_graph(three, SL_LEN(three)));
@@ -390,7 +396,9 @@ static void grown(const char *resources, uint32_t pods, const char *want) {
     struct sl_err err;
 
     sl_buf_printf(&text, HEAD "%s\n" EVERYWHERE, resources);
-    if (fq_jobspec_compile(g, NULL, text.s, text.len, pods, &a, &info, &q, &err) < 0) {
+    const struct fq_jobspec_ask ask = {
+        .pods = pods, .kind = FQ_ANY_KIND, .tiers = tiers, .n_tiers = n_tiers};
+    if (fq_jobspec_compile_ask(g, NULL, text.s, text.len, &ask, &a, &info, &q, &err) < 0) {
         assert_string_equal(err.text, want);
         sl_match_free(m);
         return;
@@ -413,6 +421,30 @@ static void grown(const char *resources, uint32_t pods, const char *want) {
     sl_grant_done(&grant);
     sl_match_request_free(q);
     sl_match_free(m);
+}
+
+static void grown(const char *resources, uint32_t pods, const char *want) {
+    grown_in(resources, pods, NULL, 0, want);
+}
+
+/* What is around their slots is said, whatever is around those of the jobspec. */
+static void jobs_that_grow_in_tiers(void **state) {
+    static const char spread[] = "- {type: node, count: 9, with: [{type: slot, count: 1, label: a, "
+                                 "with: [{type: core, count: 1}]}]}",
+                      anywhere[] = "- {type: slot, count: 9, label: a, with: [{type: core, count: "
+                                   "1}]}";
+    const struct fq_jobspec_tier one[] = {{.type = "node", .each = 1}},
+                                 two[] = {{.type = "node", .each = 2}},
+                                 whole[] = {{.type = "node", .each = 1, .exclusive = true}},
+                                 racks[] = {{.type = "rack", .each = 2},
+                                            {.type = "node", .each = 1}};
+    (void)state;
+    grown_in(spread, 2, one, 1, "n0:1000 n1:1000");
+    grown_in(spread, 2, two, 1, "n0:2000");
+    grown_in(spread, 2, whole, 1, "n0!:4000 n1!:4000");
+    grown_in(anywhere, 3, one, 1, "n0:1000 n1:1000 n2:1000");
+    grown_in(anywhere, 2, racks, 2, "n0:1000 n1:1000");
+    grown_in(anywhere, 4, racks, 2, "busy"); /* the other rack has one node */
 }
 
 static void jobs_that_grow(void **state) {
@@ -468,6 +500,7 @@ int main(void) {
         cmocka_unit_test(malformed),
         cmocka_unit_test(what_is_known_besides),
         cmocka_unit_test(jobs_that_grow),
+        cmocka_unit_test(jobs_that_grow_in_tiers),
         cmocka_unit_test(the_index),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -96,6 +96,65 @@ static void test_others(void **state) {
     assert_field(w, PODS "/b", "spec.nodeName", "n0");
 }
 
+struct search {
+    const char *object;
+    uint32_t n;
+};
+
+static void look(void *ctx, yyjson_val *o) {
+    struct search *s = ctx;
+    s->n += strcmp(sl_json_str(o, "regarding.name"), s->object) == 0 &&
+            strstr(sl_json_str(o, "note"), "cannot be honoured") != NULL;
+}
+
+#define REQUIRED(what)                                                                             \
+    "'affinity':{'" what "':{'requiredDuringSchedulingIgnoredDuringExecution':[{" OF_ITSELF "}]}}" \
+    ","
+#define OF_ITSELF                                                                                  \
+    "'topologyKey':'kubernetes.io/hostname','labelSelector':{'matchLabels':{'app':'a'}}"
+#define LONE(name, more)                                                                           \
+    "{'metadata':{'name':'" name "','labels':{'app':'a'" more "}},'spec':{%s'containers':[{"       \
+    "'name':'main','image':'busybox','resources':{'requests':{'cpu':'1'}}}],"                      \
+    "'schedulerName':'FluxionScheduler'"
+
+/* A pod that is a job by itself has no others that its affinity could be about: that is said, and
+ * not ignored. */
+static void test_alone(void **state) {
+    static const char *const rules[] = {
+        REQUIRED("podAntiAffinity"), REQUIRED("podAffinity"),
+        "'topologySpreadConstraints':[{'maxSkew':1,'whenUnsatisfiable':'DoNotSchedule'," OF_ITSELF
+        "}],"};
+    struct world *w = *state;
+    node(w, "n0", "8");
+    for (size_t i = 0; i < SL_LEN(rules); i++) {
+        struct search found = {.object = "lone"};
+        char body[2048];
+        sl_fmt(body, sizeof body, LONE("plain", "") "}}", rules[i]);
+        create(w, PODS, body);
+        sl_fmt(
+            body, sizeof body,
+            LONE("lone", ",'fluxqueue.seen':'yes'") ",'schedulingGates':[{'name':'fluxqueue'}]}}",
+            rules[i]);
+        create(w, PODS, body);
+        run(w, 5 * SL_SEC);
+        assert_field(w, PODS "/plain", "spec.nodeName", "");
+        assert_non_null(strstr(condition(w, PODS "/plain", "message"), "cannot be honoured"));
+        assert_field(w, PODS "/lone", "spec.nodeName", "");
+        assert_field(w, FLUXJOBS "/lone-pod", "status.state", "(absent)");
+        (void)fakeapi_each(w->api, "/apis/events.k8s.io/v1/events", look, &found);
+        assert_int_not_equal(found.n, 0);
+        drop(w, PODS "/plain");
+        drop(w, PODS "/lone");
+        run(w, SL_SEC);
+    }
+    plain(
+        w, "b", "1",
+        "'topologySpreadConstraints':[{'maxSkew':1,'whenUnsatisfiable':'ScheduleAnyway'," OF_ITSELF
+        "}]");
+    run(w, SL_SEC);
+    assert_field(w, PODS "/b", "spec.nodeName", "n0");
+}
+
 static void test_refused(void **state) {
     struct world *w = *state;
     node(w, "n0", "4");
@@ -307,7 +366,7 @@ int main(void) {
         TEST(test_one_write), TEST(test_waits),   TEST(test_never),    TEST(test_others),
         TEST(test_refused),   TEST(test_shrunk),  TEST(test_priority), TEST(test_not_plain),
         TEST(test_restart),   TEST(test_standby), TEST(test_many),     TEST(test_faults),
-        TEST(test_narrowed),
+        TEST(test_narrowed),  TEST(test_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

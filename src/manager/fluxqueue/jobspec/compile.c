@@ -23,7 +23,7 @@ struct compiler {
     struct sl_arena *arena; /* the jobspec's */
     const struct sl_toleration *tolerations;
     uint32_t n_tolerations;
-    uint32_t kind; /* of slots, that there are to be more of */
+    const struct fq_jobspec_ask *ask;
     int64_t begin;
     struct sl_err *err;
 };
@@ -367,8 +367,31 @@ static struct sl_req_count fixed(uint32_t n) {
     return (struct sl_req_count){.min = n, .max = n, .op = '+', .operand = 1};
 }
 
+/* The slots in the levels and nodes that are asked for. */
+static void surround(struct compiler *c, struct sl_jobspec *j, struct sl_req_spec *slots,
+                     uint32_t n, uint32_t pods) {
+    const struct fq_jobspec_tier *t = c->ask->tiers;
+    uint32_t n_tiers = c->ask->n_tiers;
+
+    for (uint32_t i = 0; i < n; i++)
+        slots[i].count = fixed(t[n_tiers - 1].each);
+    j->resources = slots;
+    j->n_resources = n;
+    for (uint32_t i = n_tiers; i-- > 0;) {
+        struct sl_req_spec *around = sl_arena_alloc(c->arena, sizeof(*around));
+        *around = (struct sl_req_spec){.type = t[i].type,
+                                       .exclusive = t[i].exclusive ? SL_TRUE : SL_UNSET,
+                                       .count = fixed((i ? t[i - 1].each : pods) / t[i].each),
+                                       .with = j->resources,
+                                       .n_with = j->n_resources};
+        j->resources = around;
+        j->n_resources = 1;
+    }
+}
+
 /* So many more pods of the same kind: of the only one, of alternatives, or of this one of several.
- * On whole nodes: as many on each as the others have, or on one if there are less. */
+ * If nothing is said of what is around them, on whole nodes: as many on each as the others have, or
+ * on one if there are less. */
 static int grow(struct compiler *c, struct sl_jobspec *j, const struct slots *s, uint32_t pods) {
     struct sl_req_spec *v = sl_arena_alloc(c->arena, (s->n_list + 1) * sizeof(*v)), *node;
     uint32_t n = 0, each = pods, kinds = 0;
@@ -378,12 +401,16 @@ static int grow(struct compiler *c, struct sl_jobspec *j, const struct slots *s,
             if (s->list[i].kind == SL_REQ_RESOURCE)
                 continue;
             bool is_slot = s->list[i].kind == SL_REQ_SLOT;
-            if (!is_slot || c->kind == FQ_ANY_KIND || c->kind == kinds)
+            if (!is_slot || c->ask->kind == FQ_ANY_KIND || c->ask->kind == kinds)
                 v[n++] = s->list[i];
             kinds += is_slot;
         }
     if (n == 0 || (kinds > 1 && n > 1))
         return sl_err_set(c->err, SL_EINVAL, "a job with several kinds of slots cannot grow");
+    if (c->ask->n_tiers > 0) {
+        surround(c, j, v, n, pods);
+        return 0;
+    }
     bool around = s->node && s->node->exclusive == SL_TRUE;
     if (around && least(&v[0].count) < each)
         each = least(&v[0].count);
@@ -401,6 +428,41 @@ static int grow(struct compiler *c, struct sl_jobspec *j, const struct slots *s,
     j->resources = node;
     j->n_resources = 1;
     return 0;
+}
+
+/* ---- tiers ---- */
+
+/* The only thing in its list, around slots. */
+static bool is_around(const struct sl_req_spec *v, uint32_t n) {
+    return n == 1 && v[0].kind == SL_REQ_RESOURCE;
+}
+
+/* What is around all slots, if that is one thing in the other, each a fixed number of times. */
+static void put_tiers(const struct sl_jobspec *j, const struct slots *s, struct sl_arena *a,
+                      struct fq_jobspec_info *ret) {
+    struct fq_jobspec_tier *t = sl_arena_alloc0(a, FQ_MAX_LEVELS + 2, sizeof(*t));
+    const struct sl_req_spec *v = j->resources;
+    uint32_t n = j->n_resources, n_tiers = 0;
+    uint64_t each = 0;
+
+    for (; is_around(v, n) && n_tiers < FQ_MAX_LEVELS + 2; n = v->n_with, v = v->with) {
+        if (!is_fixed(&v->count, least(&v->count)))
+            return;
+        t[n_tiers++] = (struct fq_jobspec_tier){.type = sl_arena_strdup(a, v->type),
+                                                .count = least(&v->count),
+                                                .exclusive = v->exclusive == SL_TRUE};
+    }
+    if (s->n_lists != 1 || v != s->list)
+        return;
+    for (uint32_t i = 0; i < n; i++) {
+        if (v[i].kind != SL_REQ_SLOT || !is_fixed(&v[i].count, least(&v[i].count)))
+            return;
+        each = plus(each, least(&v[i].count));
+    }
+    for (uint32_t i = n_tiers; i-- > 0; each = times(each, t[i].count))
+        t[i].each = (uint32_t)each; /* of all there are FQ_MAX_PODS */
+    ret->tiers = t;
+    ret->n_tiers = n_tiers;
 }
 
 /* ---- the whole ---- */
@@ -449,7 +511,7 @@ static uint32_t count_kinds(const struct slots *s) {
     return n;
 }
 
-static int compile(struct compiler *c, struct sl_jobspec *j, uint32_t pods, struct slots *s) {
+static int compile(struct compiler *c, struct sl_jobspec *j, struct slots *s) {
     int r = copy_list(c, &j->resources, &j->n_resources, false);
 
     if (r < 0)
@@ -464,7 +526,7 @@ static int compile(struct compiler *c, struct sl_jobspec *j, uint32_t pods, stru
     if (j->duration < 0 || j->duration > FQ_MAX_SECONDS)
         return sl_err_set(c->err, SL_EINVAL, "duration: expected a number from 0 to %" PRId64,
                           FQ_MAX_SECONDS);
-    return pods == 0 ? 0 : grow(c, j, s, pods);
+    return 0;
 }
 
 int fq_jobspec_compile(const struct sl_graph *g, const struct fq_universe *u, const char *text,
@@ -472,14 +534,6 @@ int fq_jobspec_compile(const struct sl_graph *g, const struct fq_universe *u, co
                        struct fq_jobspec_info *ret_info, struct sl_match_request **ret,
                        struct sl_err *err) {
     const struct fq_jobspec_ask ask = {.pods = pods, .kind = FQ_ANY_KIND};
-    return fq_jobspec_compile_ask(g, u, text, len, &ask, a, ret_info, ret, err);
-}
-
-int fq_jobspec_compile_within(const struct sl_graph *g, const struct fq_universe *u,
-                              const char *text, size_t len, uint32_t pods, int64_t duration,
-                              struct sl_arena *a, struct fq_jobspec_info *ret_info,
-                              struct sl_match_request **ret, struct sl_err *err) {
-    const struct fq_jobspec_ask ask = {.pods = pods, .kind = FQ_ANY_KIND, .duration = duration};
     return fq_jobspec_compile_ask(g, u, text, len, &ask, a, ret_info, ret, err);
 }
 
@@ -517,7 +571,8 @@ int fq_jobspec_compile_ask(const struct sl_graph *g, const struct fq_universe *u
     _cleanup_(fq_universe_done) struct fq_universe own = {0};
     _cleanup_(sl_jobspec_freep) struct sl_jobspec *j = NULL;
     _cleanup_(sl_doc_freep) struct sl_doc *d = NULL;
-    struct compiler c = {.g = g, .u = u ? u : &own, .kind = ask->kind, .err = err};
+    struct compiler c = {.g = g, .u = u ? u : &own, .ask = ask, .err = err};
+    struct fq_jobspec_info info = {0};
     struct slots s = {0};
     uint32_t pods = ask->pods;
     int r;
@@ -534,7 +589,11 @@ int fq_jobspec_compile_ask(const struct sl_graph *g, const struct fq_universe *u
         j->duration = ask->duration;
     r = read_system(&c, d);
     if (r >= 0)
-        r = compile(&c, j, pods, &s);
+        r = compile(&c, j, &s);
+    if (r >= 0)
+        put_tiers(j, &s, a, &info);
+    if (r >= 0 && pods > 0)
+        r = grow(&c, j, &s, pods);
     if (r >= 0)
         join_constraints(j, ask->also);
     if (r >= 0)
@@ -547,13 +606,15 @@ int fq_jobspec_compile_ask(const struct sl_graph *g, const struct fq_universe *u
     put_info(&c, j, &s, a, ret_info);
     if (pods)
         ret_info->pods = pods;
+    ret_info->tiers = info.tiers;
+    ret_info->n_tiers = info.n_tiers;
     return 0;
 }
 
 int fq_jobspec_measure(const char *text, size_t len, int64_t duration, struct sl_arena *a,
                        struct fq_jobspec_info *ret_info, struct sl_err *err) {
     _cleanup_(sl_jobspec_freep) struct sl_jobspec *j = NULL;
-    struct compiler c = {.kind = FQ_ANY_KIND, .err = err};
+    struct compiler c = {.err = err};
     struct slots s = {0};
     int r = fq_jobspec_parse("jobspec", text, len, NULL, &j, err);
 
@@ -562,8 +623,10 @@ int fq_jobspec_measure(const char *text, size_t len, int64_t duration, struct sl
     c.arena = &j->arena;
     if (j->duration == 0)
         j->duration = duration;
-    r = compile(&c, j, 0, &s);
-    if (r >= 0)
-        put_info(&c, j, &s, a, ret_info);
-    return r;
+    r = compile(&c, j, &s);
+    if (r < 0)
+        return r;
+    put_info(&c, j, &s, a, ret_info);
+    put_tiers(j, &s, a, ret_info);
+    return 0;
 }

@@ -38,6 +38,9 @@
  *                                       greatest up to maxSkew that divides. So no order of starts
  *                                       and no number of domains (minDomains) violates it
  *
+ * That is the first placement. For those that come later it is a bound: no domain gets more, and
+ * what is in one stays there (spread.c).
+ *
  * "To itself": the selector of the term selects the labels of the pod. Only the pods of the job
  * count; others that it may select as well do not. Topology keys are kubernetes.io/hostname and the
  * labels of levels. Any other required term, one against other pods, and claims of devices are
@@ -81,6 +84,8 @@ struct fq_jobspec_parts {
     bool whole;     /* on nodes of their own */
 };
 
+#define FQ_TOGETHER_UNKNOWN UINT32_MAX
+
 struct fq_jobspec_options {
     const struct fq_level *levels; /* top first */
     uint32_t n_levels;
@@ -88,6 +93,10 @@ struct fq_jobspec_options {
     /* In place of the object's name, so that equal pods have equal jobspecs; NULL: that one. */
     const char *name;
     struct fq_jobspec_parts *ret_parts; /* NULL: not needed */
+    /* The tiers (levels, top first, then the node) of which all pods have to be in one, however
+     * many they are, as bits; FQ_TOGETHER_UNKNOWN: the jobspec is the owner's own. NULL: not
+     * needed. */
+    uint32_t *ret_together;
 };
 
 /*
@@ -129,6 +138,14 @@ struct fq_slot_kind {
     uint32_t n, count;
 };
 
+/* A level, or the node, around all slots. */
+struct fq_jobspec_tier {
+    const char *type; /* "rack" */
+    uint32_t count;   /* in the one around it */
+    uint32_t each;    /* slots in each of them */
+    bool exclusive;
+};
+
 /* What of a jobspec is not in its request. Pointers are into the arena. */
 struct fq_jobspec_info {
     uint32_t pods;                     /* slots, if their number is fixed; else the least */
@@ -141,6 +158,9 @@ struct fq_jobspec_info {
     int64_t duration;  /* seconds; 0: unknown */
     int64_t begin;     /* seconds since 1970, not to be started before; 0: at once */
     const char *queue; /* "": the default one; in the arena */
+    /* What is around all slots, from the top; none: nothing is, or their numbers are not fixed. */
+    const struct fq_jobspec_tier *tiers;
+    uint32_t n_tiers;
 };
 
 /* The jobspec of an object with so many pods, appended to out: the same bytes for the same object,
@@ -151,6 +171,10 @@ struct fq_jobspec_info {
 int fq_jobspec_write(enum sl_flux_type type, yyjson_val *object, uint32_t pods,
                      const struct fq_jobspec_options *o, struct sl_buf *out,
                      struct sl_err *err) _must_check_;
+
+/* Has a pod required affinity to other pods, against them, or a required spread among them? A job
+ * honours what is about its own pods; a pod that is a job by itself has no others. */
+bool fq_jobspec_needs_others(yyjson_val *pod_spec);
 
 /* Host ports of a pod, each once, sorted; a port is protocol and number (kube/types/podset.h). */
 struct fq_ports {
@@ -189,8 +213,8 @@ int fq_jobspec_join(const char *group, const struct fq_jobspec_member *v, uint32
  * are; each Gt and Lt walks all nodes with their properties.
  *
  * 'u' is of this graph; NULL: made for this call. 'pods' 0: as many slots as it says; else this
- * many, for a job that grows: then `node` and levels around the slots are left out unless nodes are
- * exclusive.
+ * many, for a job that grows: then `node` and levels around the slots are those of the question. If
+ * it has none they are left out unless nodes are exclusive.
  *
  * SL_EINVAL: it is malformed. SL_ENOENT: it is right, and names a type that no node has, so that it
  * may be right to try again when there are other nodes. SL_ELIMIT: too much of something. Nothing
@@ -207,6 +231,10 @@ struct fq_jobspec_ask {
     uint32_t kind;                    /* of slots, that there are to be more of; or FQ_ANY_KIND */
     const struct sl_constraint *also; /* besides the jobspec's own; NULL: none */
     int64_t duration;                 /* seconds, of a jobspec that has none; 0: none */
+    /* Around the slots of a job that grows, from the top: the pods of each divide those of the one
+     * above, and those of the first all of them. 'count' is not read. */
+    const struct fq_jobspec_tier *tiers;
+    uint32_t n_tiers;
 };
 int fq_jobspec_compile_ask(const struct sl_graph *g, const struct fq_universe *u, const char *text,
                            size_t len, const struct fq_jobspec_ask *ask, struct sl_arena *a,
@@ -216,10 +244,5 @@ int fq_jobspec_compile_ask(const struct sl_graph *g, const struct fq_universe *u
  * of it, and types that no node has are those of the text, `gpu` included. */
 int fq_jobspec_measure(const char *text, size_t len, int64_t duration, struct sl_arena *a,
                        struct fq_jobspec_info *ret_info, struct sl_err *err) _must_check_;
-/* The first; a jobspec that has no duration has this one, in seconds. 0: none. */
-int fq_jobspec_compile_within(const struct sl_graph *g, const struct fq_universe *u,
-                              const char *text, size_t len, uint32_t pods, int64_t duration,
-                              struct sl_arena *a, struct fq_jobspec_info *ret_info,
-                              struct sl_match_request **ret, struct sl_err *err) _must_check_;
 
 #endif

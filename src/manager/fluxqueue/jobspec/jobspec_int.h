@@ -41,6 +41,7 @@ int fq_constraint_compile(const struct sl_graph *g, const struct fq_universe *u,
 struct fq_tier {
     const char *type, *label;
     uint32_t exact, most; /* pods in each; 0: any number */
+    bool together;        /* exact, since all of them have to be in one */
     uint32_t each;        /* the answer: so many in each of those that are used */
 };
 struct fq_shape {
@@ -58,6 +59,9 @@ void fq_shape_names(const struct fq_shape *s, struct sl_buf *out);
 /* Exactly so many pods in each. 'why' is what says so, for messages. */
 int fq_shape_exact(struct fq_tier *t, uint32_t pods, const char *why,
                    struct sl_err *err) _must_check_;
+/* All of them in one. */
+int fq_shape_together(struct fq_shape *s, struct fq_tier *t, const char *why,
+                      struct sl_err *err) _must_check_;
 /* Affinity between pods, and topology spread. */
 int fq_shape_read(struct fq_shape *s, yyjson_val *spec, yyjson_val *labels, const char *ns,
                   struct sl_err *err) _must_check_;

@@ -48,6 +48,11 @@ int fq_shape_exact(struct fq_tier *t, uint32_t pods, const char *why, struct sl_
     return 0;
 }
 
+int fq_shape_together(struct fq_shape *s, struct fq_tier *t, const char *why, struct sl_err *err) {
+    t->together = true;
+    return fq_shape_exact(t, s->pods, why, err);
+}
+
 static void at_most(struct fq_tier *t, uint32_t pods) {
     if (t->most == 0 || pods < t->most)
         t->most = pods;
@@ -151,7 +156,7 @@ static int read_affinity(const struct terms *t, yyjson_val *spec, bool anti) {
         if (anti)
             at_most(tier, 1);
         else
-            r = fq_shape_exact(tier, t->s->pods, what, t->err);
+            r = fq_shape_together(t->s, tier, what, t->err);
         if (r < 0)
             return r;
     }
@@ -200,6 +205,25 @@ int fq_shape_read(struct fq_shape *s, yyjson_val *spec, yyjson_val *labels, cons
     if (r >= 0)
         r = read_affinity(&t, spec, true);
     return r < 0 ? r : read_spread(&t, spec);
+}
+
+static bool is_about_pods(yyjson_val *list) {
+    size_t i, n;
+    yyjson_val *v;
+
+    yyjson_arr_foreach (list, i, n, v)
+        if (sl_json_get(v, "labelSelector") &&
+            strcmp(sl_json_str(v, "whenUnsatisfiable"), "ScheduleAnyway") != 0)
+            return true;
+    return false;
+}
+
+bool fq_jobspec_needs_others(yyjson_val *pod_spec) {
+    yyjson_val *affinity = sl_json_get(pod_spec, "affinity");
+
+    return is_about_pods(sl_json_get(sl_json_get(affinity, "podAffinity"), REQUIRED)) ||
+           is_about_pods(sl_json_get(sl_json_get(affinity, "podAntiAffinity"), REQUIRED)) ||
+           is_about_pods(sl_json_get(pod_spec, "topologySpreadConstraints"));
 }
 
 /* ---- the answer ---- */

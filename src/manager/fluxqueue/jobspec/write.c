@@ -221,7 +221,7 @@ static int read_within(struct writer *w) {
         return r;
     struct fq_tier *t = fq_shape_tier(&w->shape, text);
     if (t)
-        return fq_shape_exact(t, w->shape.pods, SL_FLUX_WITHIN, w->err);
+        return fq_shape_together(&w->shape, t, SL_FLUX_WITHIN, w->err);
     fq_shape_names(&w->shape, &names);
     return sl_err_set(w->err, SL_EINVAL, SL_FLUX_WITHIN ": expected %s, got \"%.60s\"",
                       sl_buf_str(&names), text);
@@ -549,6 +549,14 @@ static int write_object(struct writer *w, struct sl_buf *text) {
     return r;
 }
 
+static uint32_t together(const struct fq_shape *s) {
+    uint32_t bits = 0;
+
+    for (uint32_t i = 0; i <= s->n_levels; i++)
+        bits |= (uint32_t)s->tiers[i].together << i;
+    return bits;
+}
+
 /* The owner's own jobspec, which only has to be one. */
 static int copy_jobspec(const char *given, struct sl_buf *text, struct sl_err *err) {
     _cleanup_(sl_jobspec_freep) struct sl_jobspec *j = NULL;
@@ -584,6 +592,8 @@ int fq_jobspec_write(enum sl_flux_type type, yyjson_val *object, uint32_t pods,
     w.parts.whole = w.whole;
     if (o->ret_parts)
         *o->ret_parts = w.parts;
+    if (o->ret_together)
+        *o->ret_together = given ? FQ_TOGETHER_UNKNOWN : together(&w.shape);
     sl_buf_add(out, text.s, text.len);
     return sl_buf_full(out)
                ? sl_err_set(err, SL_ELIMIT, "no space for a jobspec of %zu bytes", text.len)
