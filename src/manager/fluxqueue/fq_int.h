@@ -61,7 +61,7 @@
 #define FQ_REBUILD_LONGEST (4 * SL_SEC)  /* that is waited so: nothing is decided meanwhile */
 #define FQ_POSITION_PAUSE (5 * SL_SEC)   /* between two writes of places in the queue */
 #define FQ_ESTIMATE_PAUSE SL_MINUTE      /* of starts that move, as all do while a job overruns */
-#define FQ_OWNER_LATE (10 * SL_SEC)      /* the watch of a pod's controller may be behind */
+#define FQ_OWNER_LATE (10 * SL_SEC)      /* the watch of an owner may be behind */
 #define FQ_GROW_PAUSE (2 * SL_SEC)       /* until a job that found no more is tried again */
 #define FQ_RETRY_PAUSE (100 * SL_MSEC)   /* until the next of the rejected jobs are */
 #define FQ_TELL_AFTER SL_SEC             /* a plain pod that waits so long is told why */
@@ -380,6 +380,7 @@ struct fq_job {
     uint64_t admitted; /* q->node_changes up to which its free places are known to be good */
     uint64_t rejected; /* q->capacity when it did not fit even if all jobs had ended; 0: not so */
     sl_time grow_at;   /* mono: not before */
+    sl_time missed;    /* mono: since when its object is not there; 0: it is */
     struct fq_recorded recorded;
     char *ran_on;     /* one that had ended before the start: its nodes, until that is recorded */
     uint32_t missing; /* pods that have no place */
