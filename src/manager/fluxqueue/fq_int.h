@@ -171,6 +171,7 @@ struct fq_pod {
     char *jobspec;          /* of one that is a job by itself, until it is bound */
     char *refused;          /* why it has none */
     uint64_t spec;          /* hash of its spec */
+    uint32_t edition;       /* q->edition when its jobspec was written */
     char *gates;            /* a JSON array of the others' gates; NULL: none */
     sl_sym node;            /* that it is bound to */
     sl_sym target;          /* that it is to be bound to */
@@ -409,6 +410,7 @@ struct sl_fluxqueue {
     struct sl_informer *inf;
     struct fq_jobspec_options options; /* of the settings, as are these: */
     struct fq_level levels[FQ_MAX_LEVELS];
+    uint32_t edition; /* counts the changes of these two: jobspecs follow from them */
     struct sl_match_policy policy;
     struct sl_match *match;      /* NULL: no nodes */
     struct sl_match *bare;       /* the same without anybody; NULL: to be made when it is needed */
@@ -532,6 +534,8 @@ const char *fq_type_of(const char *resource);
 void fq_pod_shift(struct sl_fluxqueue *q, struct fq_pod *p, int sign);
 /* The value of its label kubernetes.io/hostname; 0: it has none. */
 sl_sym fq_hostname(const struct sl_fluxqueue *q, const struct fq_node *n);
+/* There are other levels: a change of a node is one of these from now on. */
+void fq_nodes_relevel(struct sl_fluxqueue *q);
 struct fq_usage *fq_usage_get(struct sl_fluxqueue *q, yyjson_val *pod_spec);
 void fq_usage_unref(struct sl_fluxqueue *q, struct fq_usage *s);
 /* Any with these amounts; NULL: nobody has them any more. */

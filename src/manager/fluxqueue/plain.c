@@ -148,9 +148,10 @@ void fq_plain_decode(struct sl_fluxqueue *q, struct fq_pod *p, yyjson_val *o) {
     p->told = waits && strcmp(sl_json_str(c, "reason"), "Unschedulable") == 0
                   ? sl_hash_str(1, sl_json_str(c, "message")) | 1
                   : 0;
-    if (p->resized && waits && !p->held) {
+    if ((p->resized || p->edition != q->edition) && waits && !p->held) {
         fq_plain_drop(q, p);
         fq_plain_unref(q, p);
+        fq_set_text(&p->refused, NULL);
         p->resized = false;
     }
     if (!waits)

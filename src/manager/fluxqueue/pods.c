@@ -143,11 +143,13 @@ bool fq_pod_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     if (p->plain || (p->binds && p->workload))
         fq_plain_decode(q, p, o);
     /* While it is gated it may get another node selector, as those of topologies always do. */
-    bool stale = (!p->jobspec && !p->refused) || (changed && was_gated && !p->misgrouped);
+    bool stale = (!p->jobspec && !p->refused) ||
+                 (((changed && was_gated) || p->edition != q->edition) && !p->misgrouped);
     if (!p->plain && p->ours && !p->node && !p->ended && stale && !(p->workload && p->gates))
         read_jobspec(q, p, o);
     else if (p->node || p->ended)
         fq_set_text(&p->jobspec, NULL);
+    p->edition = q->edition;
     return true;
 }
 
