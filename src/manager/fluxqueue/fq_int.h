@@ -10,6 +10,7 @@
  *     pods.c       pods: decoding, gates, bindings
  *     plain.c      pods that only name our scheduler: queued without a FluxJob
  *     unbound.c    pods whose binding was refused
+ *     kubebinds.c  pods that kube-scheduler binds
  *     ports.c      host ports as pools of nodes
  *     volumes.c    claims of volumes: on which nodes, and their binding
  *     exact.c      places of Workloads that wait for quota (exact.h)
@@ -195,6 +196,7 @@ struct fq_pod {
     bool recorded;     /* the ledger has that it is bound */
     uint8_t conflicts; /* of its binding, in a row */
     struct fq_unbound *unbound; /* where it could not be bound; NULL: nowhere */
+    struct fq_kube *kube;       /* of one that kube-scheduler binds; NULL: nothing special */
     /* groups.c */
     struct fq_group *group; /* that it belongs to; NULL: none */
     struct fq_pod *group_prev, *group_next;
@@ -387,6 +389,8 @@ struct fq_job {
     uint32_t missing; /* pods that have no place */
     uint32_t paused;  /* of these, whose binding was refused just now */
     uint32_t odd;     /* of them, those of another size than that of the jobspec */
+    /* kubebinds.c */
+    struct fq_unbound *unbound; /* where kube-scheduler did not bind its pods; NULL: nowhere */
 };
 
 /* ---- job ids (ids.c) ---- */
@@ -584,9 +588,14 @@ uint64_t fq_template_size(const struct sl_fluxqueue *q, const struct fq_job *j);
 static inline bool fq_pod_is_odd(const struct fq_job *j, const struct fq_pod *p) {
     return j->slot_size && p->usage && p->usage->size != j->slot_size;
 }
+/* The node that kube-scheduler is to bind it to, from the end of its gate on; 0: none yet. */
+static inline sl_sym fq_kube_place(const struct fq_pod *p) {
+    return p->ours && !p->binds && !p->gated ? p->named : 0;
+}
 /* It has no place, and may get one. */
 static inline bool fq_pod_waits(const struct fq_pod *p) {
-    return !p->node && !p->target && !p->ended && !p->rec.gone && !p->rec.deleting;
+    return !p->node && !p->target && !p->ended && !p->rec.gone && !p->rec.deleting &&
+           !fq_kube_place(p);
 }
 /* Of each place of a job: would its pods be let onto that node now? False: not known yet. */
 bool fq_places_admitted(struct sl_fluxqueue *q, struct fq_job *j, bool *ret);
@@ -664,19 +673,39 @@ void fq_unbound_conflict(struct sl_fluxqueue *q, struct fq_pod *p, struct fq_job
                          const struct sl_kube_reply *reply);
 /* What was said last; NULL: nothing was refused. */
 const char *fq_unbound_text(const struct fq_pod *p);
-bool fq_unbound_avoids(const struct sl_fluxqueue *q, const struct fq_pod *p, sl_sym node);
+bool fq_unbound_avoids(const struct sl_fluxqueue *q, const struct fq_unbound *u, sl_sym node);
 /* It is not to be tried before this wall time. */
 bool fq_unbound_pauses(const struct sl_fluxqueue *q, const struct fq_pod *p, sl_time *ret);
 /* Until when (wall) it avoids nodes; 0: it does not. */
 sl_time fq_unbound_until(const struct sl_fluxqueue *q, const struct fq_pod *p);
-/* The nodes that a pod avoids, and that all pods of a job without a place avoid, as a constraint.
- * False: there are none. */
-bool fq_unbound_where(const struct sl_fluxqueue *q, const struct fq_pod *p, struct sl_arena *a,
-                      struct sl_constraint *ret);
+/* Of a job whose pods kube-scheduler binds: not to this node, for a while. */
+void fq_unbound_job(struct sl_fluxqueue *q, struct fq_job *j, sl_sym node, const char *text);
+/* How long it may refuse the next one: longer each time. */
+sl_span fq_unbound_patience(const struct sl_fluxqueue *q, const struct fq_job *j);
+/* What was said of these last; NULL: nothing. */
+const char *fq_unbound_job_text(const struct sl_fluxqueue *q, const struct fq_job *j);
+/* The nodes that a pod and its job (NULL: none) avoid, and those that a job and all of its pods
+ * without a place avoid, as a constraint. False: there are none. */
+bool fq_unbound_where(const struct sl_fluxqueue *q, const struct fq_job *j, const struct fq_pod *p,
+                      struct sl_arena *a, struct sl_constraint *ret);
 bool fq_unbound_where_all(const struct sl_fluxqueue *q, const struct fq_job *j, struct sl_arena *a,
                           struct sl_constraint *ret);
-void fq_unbound_hold(struct sl_syms *t, const struct fq_pod *p);
+void fq_unbound_hold(struct sl_syms *t, const struct fq_unbound *u);
 void fq_unbound_free(struct fq_pod *p);
+
+/* ---- kubebinds.c ---- */
+void fq_kube_decode(const struct sl_fluxqueue *q, struct fq_pod *p, yyjson_val *o);
+/* Its node can be given to it; if not, an event says why. */
+bool fq_kube_may_go(const struct fq_pod *p);
+/* Its node as affinity, within its spec. */
+void fq_kube_put_node(const struct sl_fluxqueue *q, const struct fq_pod *p, struct sl_jw *w);
+/* Pods that kube-scheduler refuses for too long are deleted if they come again. Returns whether
+ * there are refused ones, and the job says so. */
+bool fq_kube_sync(struct sl_fluxqueue *q, struct fq_job *j, const struct sl_rec *o);
+bool fq_kube_build(const struct fq_pod *p, struct sl_write *w);
+void fq_kube_written(const struct sl_fluxqueue *q, struct fq_pod *p, const struct sl_write *w,
+                     enum sl_written how, const struct sl_kube_reply *reply);
+void fq_kube_free(struct fq_pod *p);
 
 /* ---- exact.c ---- */
 void fq_exact_pod_decode(struct sl_fluxqueue *q, struct fq_pod *p, yyjson_val *o);

@@ -64,6 +64,7 @@ void fq_job_free(struct sl_rec *r) {
     sl_freep(&j->queue);
     sl_freep(&j->message);
     sl_freep(&j->ran_on);
+    sl_freep(&j->unbound);
     sl_vec_free(&j->places);
 }
 
@@ -71,6 +72,7 @@ void fq_job_hold(struct sl_syms *t, struct sl_rec *r) {
     struct fq_job *j = fq_job_of(r);
     for (uint32_t i = 0; i < j->places.n; i++)
         sl_sym_hold(t, j->places.v[i].node);
+    fq_unbound_hold(t, j->unbound);
 }
 
 uint32_t fq_job_lane(const struct sl_rec *r) {
@@ -325,9 +327,10 @@ static void run(struct sl_fluxqueue *q, struct fq_job *j, struct sl_rec *o) {
         set_empty(j, "ScaledToZero", "It has no pods");
         return;
     }
+    bool refused = fq_kube_sync(q, j, o);
     if (j->missing)
         fq_grow(q, j);
-    else
+    else if (!refused)
         fq_job_set_state(j, FQ_RUNNING, "Allocated", "All of its pods have places");
     if (fq_job_committed(j))
         sl_rec_write(o);

@@ -173,7 +173,7 @@ static void keep(struct sl_fluxqueue *q, struct fq_job *j, struct live *l) {
     for (enum how how = SAME_SIZE; how <= ANY_SIZE; how++)
         for (uint32_t i = 0; i < l->v.n; i++) {
             const struct fq_pod *p = l->v.v[i];
-            sl_sym at = p->node ? p->node : p->target;
+            sl_sym at = p->node ? p->node : p->target ? p->target : fq_kube_place(p);
             if (at && !l->has[i])
                 l->has[i] = take(j, l, p, at, how);
         }
@@ -181,6 +181,8 @@ static void keep(struct sl_fluxqueue *q, struct fq_job *j, struct live *l) {
         struct fq_pod *p = l->v.v[i];
         if (!l->has[i])
             fq_pod_target(q, p, 0);
+        else if (!p->node && !p->target)
+            fq_pod_target(q, p, fq_kube_place(p));
         if (p->node)
             fq_pod_charge(q, p, l->has[i] ? 0 : p->node);
     }
@@ -189,7 +191,8 @@ static void keep(struct sl_fluxqueue *q, struct fq_job *j, struct live *l) {
 static bool is_free(const struct sl_fluxqueue *q, const struct fq_job *j, const struct live *l,
                     const struct fq_pod *p, uint32_t place) {
     return j->places.v[place].pod == FQ_NO_POD && suits(j, p, place) && is_good(l, place) &&
-           !fq_unbound_avoids(q, p, j->places.v[place].node) &&
+           !fq_unbound_avoids(q, p->unbound, j->places.v[place].node) &&
+           !fq_unbound_avoids(q, j->unbound, j->places.v[place].node) &&
            fq_volumes_allow(q, p, j->places.v[place].node) &&
            fq_node_has_room(q, p, j->places.v[place].node);
 }
@@ -268,7 +271,8 @@ static bool give_back_bad(struct sl_fluxqueue *q, struct fq_job *j, struct live 
         odd -= kept;
         if (kept)
             continue;
-        if ((!l->unknown && !is_good(l, i)) || (usable && !fq_graph_resize(q, j, i, j->slot_size)))
+        if (fq_unbound_avoids(q, j->unbound, j->places.v[i].node) ||
+            (!l->unknown && !is_good(l, i)) || (usable && !fq_graph_resize(q, j, i, j->slot_size)))
             drop(j, l, i);
     }
     return j->places.n != before;

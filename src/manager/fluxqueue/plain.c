@@ -221,7 +221,7 @@ static struct sl_match_request *request_of(struct sl_fluxqueue *q, struct fq_pod
     struct fq_jobspec_info info = {0};
     struct sl_constraint also = {0};
     struct sl_err err = {0};
-    p->avoids = fq_unbound_where(q, p, &arena, &also);
+    p->avoids = fq_unbound_where(q, NULL, p, &arena, &also);
     if (!p->avoids)
         return sl_match_request_ref(p->request->compiled);
     const struct fq_jobspec_ask ask = {.kind = FQ_ANY_KIND, .also = &also};

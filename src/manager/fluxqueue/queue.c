@@ -501,7 +501,7 @@ static bool match_more(struct sl_fluxqueue *q, struct fq_job *j, const char *tex
     struct sl_constraint also = {0};
     const struct fq_jobspec_ask ask = {.pods = pods, .kind = kind, .also = &also};
     if (of)
-        (void)fq_unbound_where(q, of, &arena, &also);
+        (void)fq_unbound_where(q, j, of, &arena, &also);
     else
         (void)fq_unbound_where_all(q, j, &arena, &also);
     if (of)
@@ -558,6 +558,8 @@ static void show_missing(const struct sl_fluxqueue *q, struct fq_job *j, uint32_
     struct fq_pods_of at = {0};
     for (struct fq_pod *p; !why && (p = fq_job_next_pod(q, j, &at));)
         why = p->node || p->target || p->ended ? NULL : fq_unbound_text(p);
+    if (!why)
+        why = fq_unbound_job_text(q, j);
     if (why)
         fq_job_set_state(j, FQ_RUNNING, "BindingRefused", "%u of its pods wait for nodes. %s", n,
                          why);
