@@ -678,9 +678,11 @@ bool fq_unbound_avoids(const struct sl_fluxqueue *q, const struct fq_unbound *u,
 bool fq_unbound_pauses(const struct sl_fluxqueue *q, const struct fq_pod *p, sl_time *ret);
 /* Until when (wall) it avoids nodes; 0: it does not. */
 sl_time fq_unbound_until(const struct sl_fluxqueue *q, const struct fq_pod *p);
-/* Of a job whose pods kube-scheduler binds: not to this node, for a while. */
-void fq_unbound_job(struct sl_fluxqueue *q, struct fq_job *j, sl_sym node, const char *text);
-/* How long it may refuse the next one: longer each time. */
+/* Of a job whose pods kube-scheduler binds: not to this node, for a while. since: mono, when it
+ * refused that. */
+void fq_unbound_job(struct sl_fluxqueue *q, struct fq_job *j, sl_sym node, sl_time since,
+                    const char *text);
+/* How long it may refuse a pod from now on: longer each time. */
 sl_span fq_unbound_patience(const struct sl_fluxqueue *q, const struct fq_job *j);
 /* What was said of these last; NULL: nothing. */
 const char *fq_unbound_job_text(const struct sl_fluxqueue *q, const struct fq_job *j);

@@ -28,6 +28,7 @@ struct fq_kube {
     bool too_long; /* these are */
     char *text;    /* why it is not bound; NULL: that is not known, or it is not to be yet */
     sl_time since; /* mono: of the text */
+    sl_time due;   /* mono: until when that may be; 0: not known yet */
     bool returns;  /* it is to be deleted */
 };
 
@@ -53,8 +54,10 @@ static void read_terms(struct fq_kube *k, yyjson_val *terms) {
 static void read_text(const struct sl_fluxqueue *q, struct fq_kube *k, const char *message) {
     char text[MAX_TEXT];
     sl_fmt_short(text, sizeof text, "%s", message);
-    if (!k->text)
+    if (!k->text) {
         k->since = q->client->mono;
+        k->due = 0;
+    }
     fq_set_text(&k->text, text);
 }
 
@@ -152,13 +155,12 @@ static void send_back(struct sl_fluxqueue *q, struct fq_job *j, struct fq_pod *p
     char text[MAX_TEXT];
     sl_fmt_short(text, sizeof text, "kube-scheduler does not bind %.80s to %.80s: %s", p->rec.name,
                  fq_str(q, node), p->kube->text);
-    fq_unbound_job(q, j, node, text);
+    fq_unbound_job(q, j, node, p->kube->since, text);
     sl_rec_event(&j->rec, FQ_CONTROLLER, true, "FailedBinding", "%s", text);
     p->kube->returns = true;
 }
 
 bool fq_kube_sync(struct sl_fluxqueue *q, struct fq_job *j, const struct sl_rec *o) {
-    sl_span patience = fq_unbound_patience(q, j);
     sl_time now = q->client->mono, due = SL_TIME_NEVER;
     const struct fq_pod *first = NULL;
     struct fq_pods_of at = {0};
@@ -168,13 +170,14 @@ bool fq_kube_sync(struct sl_fluxqueue *q, struct fq_job *j, const struct sl_rec 
         first = first ? first : p;
         if (!is_made_again(o))
             continue;
-        sl_time end = sl_time_add(p->kube->since, patience);
-        if (!p->kube->returns && now >= end)
+        if (!p->kube->due)
+            p->kube->due = sl_time_add(p->kube->since, fq_unbound_patience(q, j));
+        if (!p->kube->returns && now >= p->kube->due)
             send_back(q, j, p);
         if (p->kube->returns)
             sl_rec_write(&p->rec);
         else
-            due = sl_time_min(due, end);
+            due = sl_time_min(due, p->kube->due);
     }
     if (due != SL_TIME_NEVER)
         sl_rec_reconcile_at(&j->rec, sl_time_add(q->client->wall, due - now));
@@ -202,6 +205,8 @@ void fq_kube_written(const struct sl_fluxqueue *q, struct fq_pod *p, const struc
         return;
     p->kube->returns = false; /* tried again as if it were refused now */
     p->kube->since = q->client->mono;
+    p->kube->due = 0;
+    sl_rec_enqueue(&p->rec);
     sl_rec_event(&p->rec, SL_FLUX_SCHEDULER, true, "FailedScheduling",
                  "The API server refused to delete the pod, so that it would come again (%d)",
                  reply->status);

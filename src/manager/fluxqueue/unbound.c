@@ -23,6 +23,7 @@ struct fq_unbound {
     sl_sym nodes[MAX_AVOIDED]; /* the oldest first */
     uint32_t n, tries;
     sl_time until, not_before; /* mono */
+    sl_time tried;             /* mono: of a job, when the last of 'tries' was */
     char text[MAX_TEXT];
 };
 
@@ -109,12 +110,16 @@ static bool is_recent(const struct sl_fluxqueue *q, const struct fq_unbound *u) 
     return u && u->until > q->client->mono;
 }
 
-void fq_unbound_job(struct sl_fluxqueue *q, struct fq_job *j, sl_sym node, const char *text) {
-    bool once = j->unbound && j->unbound->until == q->client->mono + AVOID; /* for all pods */
+void fq_unbound_job(struct sl_fluxqueue *q, struct fq_job *j, sl_sym node, sl_time since,
+                    const char *text) {
     if (!is_recent(q, j->unbound))
         sl_freep(&j->unbound); /* that was another matter */
+    bool again = !j->unbound || since > j->unbound->tried;
     struct fq_unbound *u = refuse(q, &j->unbound, node, text);
-    u->tries -= once;
+    if (again)
+        u->tried = q->client->mono;
+    else
+        u->tries--; /* it was refused together with another one */
 }
 
 sl_span fq_unbound_patience(const struct sl_fluxqueue *q, const struct fq_job *j) {

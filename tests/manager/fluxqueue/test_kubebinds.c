@@ -161,6 +161,40 @@ static void test_job(void **state) {
     comes_again(*state, "Job", FLUXJOBS "/set-job");
 }
 
+/* Several at once count once: the next one is not waited for much longer. */
+static void test_together(void **state) {
+    struct world *w = *state;
+    char name[20];
+    for (int i = 0; i < 6; i++) {
+        sl_fmt(name, sizeof name, "n%d", i);
+        node(w, name, "1");
+    }
+    kube_set(w, "StatefulSet", 5);
+    run(w, SL_SEC);
+    for (int i = 0; i < 5; i++) {
+        sl_fmt(name, sizeof name, "set-%d", i);
+        kube_child(w, "StatefulSet", name);
+    }
+    run(w, SL_SEC);
+    for (int i = 0; i < 5; i++) {
+        sl_fmt(name, sizeof name, "set-%d", i);
+        refuse(w, name, "");
+    }
+    run(w, 15 * SL_SEC);
+    for (int i = 0; i < 5; i++) {
+        sl_fmt(name, sizeof name, "set-%d", i);
+        assert_string_equal(place(w, name), "(absent)");
+    }
+    kube_child(w, "StatefulSet", "next");
+    run(w, 5 * SL_SEC);
+    assert_string_equal(place(w, "next"), "n5");
+    refuse(w, "next", "");
+    run(w, 15 * SL_SEC);
+    assert_string_equal(place(w, "next"), "n5");
+    run(w, 10 * SL_SEC);
+    assert_string_equal(place(w, "next"), "(absent)");
+}
+
 /* There is no other node: it says why, and the first one is tried again after a while. */
 static void test_nowhere(void **state) {
     struct world *w = *state;
@@ -288,8 +322,9 @@ int main(void) {
     sl_log_set(SL_LOG_ERROR);
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(test_affinity), TEST(test_set),          TEST(test_job),     TEST(test_nowhere),
-        TEST(test_stays),    TEST(test_node_is_gone), TEST(test_restart), TEST(test_too_long),
+        TEST(test_affinity), TEST(test_set),      TEST(test_job),
+        TEST(test_nowhere),  TEST(test_stays),    TEST(test_node_is_gone),
+        TEST(test_restart),  TEST(test_too_long), TEST(test_together),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
