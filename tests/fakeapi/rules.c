@@ -79,6 +79,41 @@ static const char *selector_rule(yyjson_val *was, yyjson_val *is, bool gated) {
                   "allowed, and only while the pod is gated";
 }
 
+#define NODE_AFFINITY "nodeAffinity"
+#define TERMS NODE_AFFINITY ".requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms"
+
+/* More of the same list, but not of one that is empty: that is another term. */
+static bool only_adds(yyjson_val *was, yyjson_val *is) {
+    static const char *const lists[] = {"matchExpressions", "matchFields"};
+    size_t i, n, before = 0, after = 0;
+    yyjson_val *v;
+
+    for (size_t l = 0; l < SL_LEN(lists); l++) {
+        yyjson_val *a = yyjson_obj_get(was, lists[l]), *b = yyjson_obj_get(is, lists[l]);
+        before += yyjson_arr_size(a);
+        after += yyjson_arr_size(b);
+        yyjson_arr_foreach (a, i, n, v)
+            if (differ(v, yyjson_arr_get(b, i)))
+                return false;
+    }
+    return before > 0 || after == 0;
+}
+
+static const char *affinity_rule(yyjson_val *was, yyjson_val *is, bool gated) {
+    yyjson_val *a = sl_json_at(was, TERMS), *b = sl_json_at(is, TERMS), *term;
+    bool kept =
+        gated && (yyjson_arr_size(a) == 0 || yyjson_arr_size(a) == yyjson_arr_size(b)) &&
+        !differ(yyjson_obj_get(was, "podAffinity"), yyjson_obj_get(is, "podAffinity")) &&
+        !differ(yyjson_obj_get(was, "podAntiAffinity"), yyjson_obj_get(is, "podAntiAffinity"));
+    size_t i, n;
+
+    yyjson_arr_foreach (a, i, n, term)
+        kept = kept && only_adds(term, yyjson_arr_get(b, i));
+    return kept ? NULL
+                : "spec.affinity: Invalid value: only additions to required node affinity are "
+                  "allowed, and only while the pod is gated";
+}
+
 /* As the scheduler's binding, which is a subresource of its own on a real server. */
 static const char *node_rule(yyjson_val *was, yyjson_val *is, bool gated) {
     (void)is;
@@ -109,8 +144,8 @@ static const char *pod_rule(yyjson_val *old, yyjson_val *now) {
         const char *(*rule)(yyjson_val *was, yyjson_val *is, bool gated);
     } may[] = {
         {"schedulingGates", gates_rule}, {"tolerations", tolerations_rule},
-        {"nodeSelector", selector_rule}, {"nodeName", node_rule},
-        {"containers", containers_rule},
+        {"nodeSelector", selector_rule}, {"affinity", affinity_rule},
+        {"nodeName", node_rule},         {"containers", containers_rule},
     };
     yyjson_val *was = spec_of(old), *is = spec_of(now), *k, *v;
     bool gated = yyjson_arr_size(yyjson_obj_get(was, "schedulingGates")) > 0;

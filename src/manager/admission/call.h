@@ -95,7 +95,8 @@ int sl_review_flux_statefulset_mutate(struct sl_review_call *c);
 int sl_review_flux_validate(struct sl_review_call *c); /* flux_validate.c: by the kind */
 int sl_review_flux_pod_validate(struct sl_review_call *c);
 int sl_review_flux_job_validate(struct sl_review_call *c);
-int sl_review_fluxjob_validate(struct sl_review_call *c); /* fluxjob_review.c */
+int sl_review_flux_set_validate(struct sl_review_call *c); /* Deployments and the like */
+int sl_review_fluxjob_validate(struct sl_review_call *c);  /* fluxjob_review.c */
 /* The errors of a Flux jobspec; "" is none. */
 void adm_rule_jobspec(struct sl_review_call *c, const struct sl_path *at, struct sl_text jobspec);
 

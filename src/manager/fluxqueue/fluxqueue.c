@@ -134,15 +134,42 @@ static void start_watches(struct sl_fluxqueue *q) {
 
 /* ---- life ---- */
 
+/* Jobspecs are written when an object is read: all are read again. */
+static void reread(struct sl_fluxqueue *q) {
+    q->edition++;
+    fq_nodes_relevel(q);
+    for (uint32_t i = 0; i < q->inf->recs.n; i++) {
+        struct sl_rec *r = q->inf->recs.v[i];
+        if (r && !r->gone && r->kind >= FQ_DEPLOYMENT && r->kind <= FQ_POD)
+            r->reread = true;
+    }
+    for (uint32_t k = FQ_DEPLOYMENT; k <= FQ_POD; k++)
+        if (sl_inf_watches(q->inf, k))
+            sl_inf_watch(q->inf, k);
+}
+
+static bool same_options(const struct fq_jobspec_options *o, const struct sl_settings *s) {
+    bool same = o->duration == s->flux.default_duration / SL_SEC && o->n_levels == s->flux.n_levels;
+    for (uint32_t i = 0; same && i < o->n_levels; i++)
+        same = strcmp(o->levels[i].type, s->flux.levels[i].type) == 0 &&
+               strcmp(o->levels[i].label, s->flux.levels[i].label) == 0;
+    return same;
+}
+
+/* The settings of before are still there. */
 void sl_fluxqueue_configure(struct sl_fluxqueue *q, const struct sl_settings *settings) {
     const char *policy = settings->flux.match_policy;
     struct sl_err err = {0};
+    bool other = q->inf && !same_options(&q->options, settings);
+    sl_assert(settings->flux.n_levels <= FQ_MAX_LEVELS);
     q->spec.settings = settings;
     q->options = (struct fq_jobspec_options){.levels = q->levels,
                                              .duration = settings->flux.default_duration / SL_SEC};
-    for (uint32_t i = 0; i < settings->flux.n_levels && i < FQ_MAX_LEVELS; i++)
+    for (uint32_t i = 0; i < settings->flux.n_levels; i++)
         q->levels[q->options.n_levels++] =
             (struct fq_level){settings->flux.levels[i].type, settings->flux.levels[i].label};
+    if (other)
+        reread(q);
     if (sl_match_policy_parse(policy, &q->policy, &err) < 0)
         sl_log(SL_LOG_WARN, "match policy not known", SL_S("policy", policy),
                SL_S("error", err.text));

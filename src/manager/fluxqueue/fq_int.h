@@ -11,6 +11,7 @@
  *     pods.c       pods: decoding, gates, bindings
  *     plain.c      pods that only name our scheduler: queued without a FluxJob
  *     unbound.c    pods whose binding was refused
+ *     kubebinds.c  pods that kube-scheduler binds
  *     ports.c      host ports as pools of nodes
  *     volumes.c    claims of volumes: on which nodes, and their binding
  *     exact.c      places of Workloads that wait for quota (exact.h)
@@ -67,7 +68,7 @@
 #define FQ_REBUILD_LONGEST (4 * SL_SEC)  /* that is waited so: nothing is decided meanwhile */
 #define FQ_POSITION_PAUSE (5 * SL_SEC)   /* between two writes of places in the queue */
 #define FQ_ESTIMATE_PAUSE SL_MINUTE      /* of starts that move, as all do while a job overruns */
-#define FQ_OWNER_LATE (10 * SL_SEC)      /* the watch of a pod's controller may be behind */
+#define FQ_OWNER_LATE (10 * SL_SEC)      /* the watch of an owner may be behind */
 #define FQ_GROW_PAUSE (2 * SL_SEC)       /* until a job that found no more is tried again */
 #define FQ_FULL_PAUSE SL_MINUTE          /* until one that found the queue full is */
 #define FQ_RETRY_PAUSE (100 * SL_MSEC)   /* until the next of the rejected jobs are */
@@ -180,6 +181,7 @@ struct fq_pod {
     char *jobspec;          /* of one that is a job by itself, until it is bound */
     char *refused;          /* why it has none */
     uint64_t spec;          /* hash of its spec */
+    uint32_t edition;       /* q->edition when its jobspec was written */
     char *gates;            /* a JSON array of the others' gates; NULL: none */
     sl_sym node;            /* that it is bound to */
     sl_sym target;          /* that it is to be bound to */
@@ -203,6 +205,7 @@ struct fq_pod {
     bool recorded;     /* the ledger has that it is bound */
     uint8_t conflicts; /* of its binding, in a row */
     struct fq_unbound *unbound; /* where it could not be bound; NULL: nowhere */
+    struct fq_kube *kube;       /* of one that kube-scheduler binds; NULL: nothing special */
     /* groups.c */
     struct fq_group *group; /* that it belongs to; NULL: none */
     struct fq_pod *group_prev, *group_next;
@@ -393,11 +396,14 @@ struct fq_job {
     uint64_t judged;   /* q->shrunk when it was found that it can run */
     sl_time grow_at;   /* mono: not before */
     sl_time grew_at;   /* mono: when it got more places */
+    sl_time missed;    /* mono: since when its object is not there; 0: it is */
     struct fq_recorded recorded;
     char *ran_on;     /* one that had ended before the start: its nodes, until that is recorded */
     uint32_t missing; /* pods that have no place */
     uint32_t paused;  /* of these, whose binding was refused just now */
     uint32_t odd;     /* of them, those of another size than that of the jobspec */
+    /* kubebinds.c */
+    struct fq_unbound *unbound; /* where kube-scheduler did not bind its pods; NULL: nowhere */
 };
 
 /* ---- job ids (ids.c) ---- */
@@ -421,6 +427,7 @@ struct sl_fluxqueue {
     struct sl_informer *inf;
     struct fq_jobspec_options options; /* of the settings, as are these: */
     struct fq_level levels[FQ_MAX_LEVELS];
+    uint32_t edition; /* counts the changes of these two: jobspecs follow from them */
     struct sl_match_policy policy;
     struct sl_match *match;      /* NULL: no nodes */
     struct sl_match *bare;       /* the same without anybody; NULL: to be made when it is needed */
@@ -564,6 +571,8 @@ void fq_pod_shift(struct sl_fluxqueue *q, struct fq_pod *p, int sign);
 sl_sym fq_hostname(const struct sl_fluxqueue *q, const struct fq_node *n);
 /* That of any label. */
 sl_sym fq_node_label(const struct sl_fluxqueue *q, const struct fq_node *n, const char *key);
+/* There are other levels: a change of a node is one of these from now on. */
+void fq_nodes_relevel(struct sl_fluxqueue *q);
 struct fq_usage *fq_usage_get(struct sl_fluxqueue *q, yyjson_val *pod_spec);
 void fq_usage_unref(struct sl_fluxqueue *q, struct fq_usage *s);
 void fq_usages_done(struct sl_fluxqueue *q);
@@ -618,9 +627,14 @@ uint64_t fq_template_size(const struct sl_fluxqueue *q, const struct fq_job *j);
 static inline bool fq_pod_is_odd(const struct fq_job *j, const struct fq_pod *p) {
     return j->slot_size && p->usage && p->usage->size != j->slot_size;
 }
+/* The node that kube-scheduler is to bind it to, from the end of its gate on; 0: none yet. */
+static inline sl_sym fq_kube_place(const struct fq_pod *p) {
+    return p->ours && !p->binds && !p->gated ? p->named : 0;
+}
 /* It has no place, and may get one. */
 static inline bool fq_pod_waits(const struct fq_pod *p) {
-    return !p->node && !p->target && !p->ended && !p->rec.gone && !p->rec.deleting;
+    return !p->node && !p->target && !p->ended && !p->rec.gone && !p->rec.deleting &&
+           !fq_kube_place(p);
 }
 /* Of each place of a job: would its pods be let onto that node now? False: not known yet. */
 bool fq_places_admitted(struct sl_fluxqueue *q, struct fq_job *j, bool *ret);
@@ -717,19 +731,41 @@ void fq_unbound_conflict(struct sl_fluxqueue *q, struct fq_pod *p, struct fq_job
                          const struct sl_kube_reply *reply);
 /* What was said last; NULL: nothing was refused. */
 const char *fq_unbound_text(const struct fq_pod *p);
-bool fq_unbound_avoids(const struct sl_fluxqueue *q, const struct fq_pod *p, sl_sym node);
+bool fq_unbound_avoids(const struct sl_fluxqueue *q, const struct fq_unbound *u, sl_sym node);
 /* It is not to be tried before this wall time. */
 bool fq_unbound_pauses(const struct sl_fluxqueue *q, const struct fq_pod *p, sl_time *ret);
 /* Until when (wall) it avoids nodes; 0: it does not. */
 sl_time fq_unbound_until(const struct sl_fluxqueue *q, const struct fq_pod *p);
-/* The nodes that a pod avoids, and that all pods of a job without a place avoid, as a constraint.
- * False: there are none. */
-bool fq_unbound_where(const struct sl_fluxqueue *q, const struct fq_pod *p, struct sl_arena *a,
-                      struct sl_constraint *ret);
+/* Of a job whose pods kube-scheduler binds: not to this node, for a while. since: mono, when it
+ * refused that. */
+void fq_unbound_job(struct sl_fluxqueue *q, struct fq_job *j, sl_sym node, sl_time since,
+                    const char *text);
+/* How long it may refuse a pod from now on: longer each time. */
+sl_span fq_unbound_patience(const struct sl_fluxqueue *q, const struct fq_job *j);
+/* What was said of these last; NULL: nothing. */
+const char *fq_unbound_job_text(const struct sl_fluxqueue *q, const struct fq_job *j);
+/* The nodes that a pod and its job (NULL: none) avoid, and those that a job and all of its pods
+ * without a place avoid, as a constraint. False: there are none. */
+bool fq_unbound_where(const struct sl_fluxqueue *q, const struct fq_job *j, const struct fq_pod *p,
+                      struct sl_arena *a, struct sl_constraint *ret);
 bool fq_unbound_where_all(const struct sl_fluxqueue *q, const struct fq_job *j, struct sl_arena *a,
                           struct sl_constraint *ret);
-void fq_unbound_hold(struct sl_syms *t, const struct fq_pod *p);
+void fq_unbound_hold(struct sl_syms *t, const struct fq_unbound *u);
 void fq_unbound_free(struct fq_pod *p);
+
+/* ---- kubebinds.c ---- */
+void fq_kube_decode(const struct sl_fluxqueue *q, struct fq_pod *p, yyjson_val *o);
+/* Its node can be given to it; if not, an event says why. */
+bool fq_kube_may_go(const struct fq_pod *p);
+/* Its node as affinity, within its spec. */
+void fq_kube_put_node(const struct sl_fluxqueue *q, const struct fq_pod *p, struct sl_jw *w);
+/* Pods that kube-scheduler refuses for too long are deleted if they come again. Returns whether
+ * there are refused ones, and the job says so. */
+bool fq_kube_sync(struct sl_fluxqueue *q, struct fq_job *j, const struct sl_rec *o);
+bool fq_kube_build(const struct fq_pod *p, struct sl_write *w);
+void fq_kube_written(const struct sl_fluxqueue *q, struct fq_pod *p, const struct sl_write *w,
+                     enum sl_written how, const struct sl_kube_reply *reply);
+void fq_kube_free(struct fq_pod *p);
 
 /* ---- exact.c ---- */
 void fq_exact_pod_decode(struct sl_fluxqueue *q, struct fq_pod *p, yyjson_val *o);

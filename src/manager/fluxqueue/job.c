@@ -64,6 +64,7 @@ void fq_job_free(struct sl_rec *r) {
     sl_freep(&j->queue);
     sl_freep(&j->message);
     sl_freep(&j->ran_on);
+    sl_freep(&j->unbound);
     sl_vec_free(&j->places);
 }
 
@@ -71,6 +72,7 @@ void fq_job_hold(struct sl_syms *t, struct sl_rec *r) {
     struct fq_job *j = fq_job_of(r);
     for (uint32_t i = 0; i < j->places.n; i++)
         sl_sym_hold(t, j->places.v[i].node);
+    fq_unbound_hold(t, j->unbound);
 }
 
 uint32_t fq_job_lane(const struct sl_rec *r) {
@@ -326,12 +328,28 @@ static void run(struct sl_fluxqueue *q, struct fq_job *j, struct sl_rec *o) {
         set_empty(j, "ScaledToZero", "It has no pods");
         return;
     }
+    bool refused = fq_kube_sync(q, j, o);
     if (j->missing)
         fq_grow(q, j);
-    else
+    else if (!refused)
         fq_job_set_state(j, FQ_RUNNING, "Allocated", "All of its pods have places");
     if (fq_job_committed(j))
         sl_rec_write(o);
+}
+
+/* What it wraps is not there. One of two things is about to be seen: the object, or that this is
+ * deleted, too. If neither comes, somebody has taken off the label by which the object is read: its
+ * pods count as others', and this may not have the same nodes once more. */
+static void miss_object(struct sl_fluxqueue *q, struct fq_job *j) {
+    if (!j->missed)
+        j->missed = q->client->mono;
+    sl_span left = j->missed + FQ_OWNER_LATE - q->client->mono;
+    if (left > 0) {
+        sl_rec_reconcile_at(&j->rec, sl_time_add(q->client->wall, left));
+        return;
+    }
+    fq_graph_release(q, j);
+    set_empty(j, "ObjectUnmarked", "There is no such object with the label " SL_FLUX_SEEN);
 }
 
 void fq_job_reconcile(void *ctx, struct sl_rec *r) {
@@ -339,6 +357,9 @@ void fq_job_reconcile(void *ctx, struct sl_rec *r) {
     struct fq_job *j = fq_job_of(r);
     struct sl_rec *o = fq_job_object(q, j);
     char name[SL_REC_NAME];
+
+    if (o)
+        j->missed = 0;
 
     if (!q->leads) {
         fq_places_observe(q, j);
@@ -371,8 +392,10 @@ void fq_job_reconcile(void *ctx, struct sl_rec *r) {
     }
     if (ended(q, j, o))
         return;
-    if (!o && j->rec.owner)
-        return; /* one of the two is about to be seen: the object, or that this is deleted, too */
+    if (!o && j->rec.owner) {
+        miss_object(q, j);
+        return;
+    }
     if (!o) {
         fq_graph_release(q, j);
         set_empty(j, "ObjectNotFound", "There is no such object");

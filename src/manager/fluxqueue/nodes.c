@@ -248,6 +248,12 @@ bool fq_node_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     return false; /* applied: there is nothing to reconcile */
 }
 
+void fq_nodes_relevel(struct sl_fluxqueue *q) {
+    uint32_t at = 0;
+    for (struct sl_rec *r; (r = sl_inf_each(q->inf, FQ_NODE, &at));)
+        fq_node_of(r)->structure = structure_of(q, fq_node_of(r));
+}
+
 void fq_node_deleted(void *ctx, struct sl_rec *r) {
     struct sl_fluxqueue *q = ctx;
     fq_node_of(r)->v = SL_VTX_NONE;

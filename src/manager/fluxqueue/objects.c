@@ -159,7 +159,7 @@ bool fq_obj_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     fq_set_text(&x->priority_class, *sl_json_str(template, "spec.priorityClassName")
                                         ? sl_json_str(template, "spec.priorityClassName")
                                         : NULL);
-    hash = sl_hash_u64(sl_json_hash(hash, template), x->pods) | 1;
+    hash = sl_hash_u64(sl_hash_u64(sl_json_hash(hash, template), x->pods), q->edition) | 1;
     if (hash == x->hash)
         return true;
     if (!x->hash)

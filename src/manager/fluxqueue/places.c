@@ -174,7 +174,7 @@ static void keep(struct sl_fluxqueue *q, struct fq_job *j, struct live *l) {
     for (enum how how = SAME_SIZE; how <= ANY_SIZE; how++)
         for (uint32_t i = 0; i < l->v.n; i++) {
             const struct fq_pod *p = l->v.v[i];
-            sl_sym at = p->node ? p->node : p->target;
+            sl_sym at = p->node ? p->node : p->target ? p->target : fq_kube_place(p);
             if (at && !l->has[i])
                 l->has[i] = take(j, l, p, at, how);
         }
@@ -183,6 +183,8 @@ static void keep(struct sl_fluxqueue *q, struct fq_job *j, struct live *l) {
         struct fq_pod *p = l->v.v[i];
         if (!l->has[i])
             fq_pod_target(q, p, 0);
+        else if (!p->node && !p->target)
+            fq_pod_target(q, p, fq_kube_place(p));
         if (p->node)
             fq_pod_charge(q, p, l->has[i] && holds ? 0 : p->node);
     }
@@ -191,7 +193,8 @@ static void keep(struct sl_fluxqueue *q, struct fq_job *j, struct live *l) {
 static bool is_free(const struct sl_fluxqueue *q, const struct fq_job *j, const struct live *l,
                     const struct fq_pod *p, uint32_t place) {
     return j->places.v[place].pod == FQ_NO_POD && suits(j, p, place) && is_good(l, place) &&
-           !fq_unbound_avoids(q, p, j->places.v[place].node) &&
+           !fq_unbound_avoids(q, p->unbound, j->places.v[place].node) &&
+           !fq_unbound_avoids(q, j->unbound, j->places.v[place].node) &&
            fq_volumes_allow(q, p, j->places.v[place].node) &&
            fq_node_has_room(q, p, j->places.v[place].node);
 }
@@ -277,7 +280,7 @@ static bool give_back_bad(struct sl_fluxqueue *q, struct fq_job *j, struct live 
         bool good = is_good(l, i);
         if (j->places.v[i].pod != FQ_NO_POD)
             l->later |= !good; /* when its pod has ended */
-        else if (!l->unknown && !good)
+        else if (fq_unbound_avoids(q, j->unbound, j->places.v[i].node) || (!l->unknown && !good))
             drop(j, i);
     }
     bool fewer = remove_dropped(j, l);

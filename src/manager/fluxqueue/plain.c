@@ -150,9 +150,10 @@ void fq_plain_decode(struct sl_fluxqueue *q, struct fq_pod *p, yyjson_val *o) {
     p->told = waits && strcmp(sl_json_str(c, "reason"), "Unschedulable") == 0
                   ? sl_hash_str(1, sl_json_str(c, "message")) | 1
                   : 0;
-    if (p->resized && waits && !p->held) {
+    if ((p->resized || p->edition != q->edition) && waits && !p->held) {
         fq_plain_drop(q, p);
         fq_plain_unref(q, p);
+        fq_set_text(&p->refused, NULL);
         p->resized = false;
     }
     if (!waits)
@@ -222,7 +223,7 @@ static struct sl_match_request *request_of(struct sl_fluxqueue *q, struct fq_pod
     struct fq_jobspec_info info = {0};
     struct sl_constraint also = {0};
     struct sl_err err = {0};
-    p->avoids = fq_unbound_where(q, p, &arena, &also);
+    p->avoids = fq_unbound_where(q, NULL, p, &arena, &also);
     if (!p->avoids)
         return sl_match_request_ref(p->request->compiled);
     const struct fq_jobspec_ask ask = {.kind = FQ_ANY_KIND, .also = &also};

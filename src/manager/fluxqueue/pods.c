@@ -10,7 +10,6 @@
 #include "lib/log/log.h"
 #include "manager/fluxqueue/fq_int.h"
 
-#define HOSTNAME "kubernetes.io/hostname"
 #define TAG_GATE 1u
 #define MAX_GATES 4096u /* bytes of others' gates */
 #define MAX_INDEX 1000000
@@ -144,11 +143,14 @@ bool fq_pod_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     if (p->plain || (p->binds && p->workload))
         fq_plain_decode(q, p, o);
     /* While it is gated it may get another node selector, as those of topologies always do. */
-    bool stale = (!p->jobspec && !p->refused) || (changed && was_gated && !p->misgrouped);
+    bool stale = (!p->jobspec && !p->refused) ||
+                 (((changed && was_gated) || p->edition != q->edition) && !p->misgrouped);
     if (!p->plain && p->ours && !p->node && !p->ended && stale && !(p->workload && p->gates))
         read_jobspec(q, p, o);
     else if (p->node || p->ended)
         fq_set_text(&p->jobspec, NULL);
+    p->edition = q->edition;
+    fq_kube_decode(q, p, o);
     return true;
 }
 
@@ -233,6 +235,7 @@ void fq_pod_free(struct sl_rec *r) {
     sl_freep(&p->gates);
     sl_freep(&p->claims);
     fq_unbound_free(p);
+    fq_kube_free(p);
 }
 
 void fq_pod_hold(struct sl_syms *t, struct sl_rec *r) {
@@ -242,7 +245,7 @@ void fq_pod_hold(struct sl_syms *t, struct sl_rec *r) {
     sl_sym_hold(t, p->named);
     sl_sym_hold(t, p->charged);
     sl_sym_hold(t, p->stands);
-    fq_unbound_hold(t, p);
+    fq_unbound_hold(t, p->unbound);
     sl_sym_hold(t, p->workload);
     sl_sym_hold(t, p->podset);
     sl_sym_hold(t, p->host);
@@ -263,12 +266,6 @@ static void put_job_labels(const struct sl_fluxqueue *q, const struct fq_job *j,
     sl_jw_end(w);
 }
 
-static const char *hostname_of(const struct sl_fluxqueue *q, sl_sym node) {
-    const struct fq_node *n = fq_node_find(q, node);
-    sl_sym host = n ? fq_hostname(q, n) : 0;
-    return fq_str(q, host ? host : node);
-}
-
 static void build_ungate(const struct sl_fluxqueue *q, const struct fq_pod *p,
                          const struct fq_job *j, struct sl_write *w) {
     w->tag = TAG_GATE;
@@ -276,11 +273,8 @@ static void build_ungate(const struct sl_fluxqueue *q, const struct fq_pod *p,
     put_job_labels(q, j, p->target, &w->json);
     sl_jw_end(&w->json);
     sl_jw_object(&w->json, "spec");
-    if (!p->binds) {
-        sl_jw_object(&w->json, "nodeSelector");
-        sl_jw_str(&w->json, HOSTNAME, hostname_of(q, p->target));
-        sl_jw_end(&w->json);
-    }
+    if (!p->binds)
+        fq_kube_put_node(q, p, &w->json);
     if (p->gates)
         sl_jw_raw(&w->json, "schedulingGates", p->gates);
     else
@@ -319,7 +313,11 @@ bool fq_pod_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
         return fq_plain_build(q, p, w);
     if ((o == r || p->group) && fq_build_told(j, r, p->never, w))
         return true;
-    if (!j || !p->target || p->node || p->bound || p->ended || r->deleting || !fq_job_committed(j))
+    if (!j || p->node || p->bound || p->ended || r->deleting || !fq_job_committed(j))
+        return false;
+    if (!p->binds && fq_kube_build(p, w))
+        return true;
+    if (!p->target || !fq_kube_may_go(p))
         return false;
     if (p->gated || (p->binds && p->named && p->named != p->target)) { /* or it got another place */
         build_ungate(q, p, j, w);
@@ -357,4 +355,5 @@ void fq_pod_written(void *ctx, struct sl_rec *r, const struct sl_write *w, enum 
     } else if (w->tag == FQ_TAG_BIND && how == SL_WRITE_CONFLICT) {
         fq_unbound_conflict(q, p, j, reply);
     }
+    fq_kube_written(q, p, w, how, reply);
 }

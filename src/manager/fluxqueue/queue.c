@@ -635,7 +635,7 @@ static bool match_more(struct sl_fluxqueue *q, struct fq_job *j, const struct mo
     uint32_t n_kept;
     const struct fq_kept *kept = keep_places(j, &arena, &n_kept);
     if (m->of)
-        (void)fq_unbound_where(q, m->of, &arena, &also);
+        (void)fq_unbound_where(q, j, m->of, &arena, &also);
     else
         (void)fq_unbound_where_all(q, j, &arena, &also);
     if (m->of)
@@ -721,6 +721,8 @@ static void show_missing(const struct sl_fluxqueue *q, struct fq_job *j, uint32_
     struct fq_pods_of at = {0};
     for (struct fq_pod *p; !why && (p = fq_job_next_pod(q, j, &at));)
         why = p->node || p->target || p->ended ? NULL : fq_unbound_text(p);
+    if (!why)
+        why = fq_unbound_job_text(q, j);
     if (why)
         fq_job_set_state(j, FQ_RUNNING, "BindingRefused", "%u of its pods wait for nodes. %s", n,
                          why);

@@ -12,9 +12,10 @@
 #include "manager/fluxqueue/fq_int.h"
 
 #define AVOID (5 * SL_MINUTE)
+#define KUBE_PATIENCE (10 * SL_SEC) /* with kube-scheduler, which may be behind */
 #define FIRST_PAUSE SL_SEC
 #define LONGEST_PAUSE SL_MINUTE
-#define MAX_AVOIDED 16u   /* nodes of one pod; then the oldest is tried again */
+#define MAX_AVOIDED 16u   /* nodes of one pod or job; then the oldest is tried again */
 #define MAX_TOGETHER 256u /* of all pods that are looked for at once; others are tried again */
 #define MAX_TEXT 400u
 
@@ -22,6 +23,7 @@ struct fq_unbound {
     sl_sym nodes[MAX_AVOIDED]; /* the oldest first */
     uint32_t n, tries;
     sl_time until, not_before; /* mono */
+    sl_time tried;             /* mono: of a job, when the last of 'tries' was */
     char text[MAX_TEXT];
 };
 
@@ -50,22 +52,26 @@ static void give_back(struct sl_fluxqueue *q, struct fq_job *j, struct fq_pod *p
     sl_rec_enqueue(&j->rec);
 }
 
+static struct fq_unbound *refuse(const struct sl_fluxqueue *q, struct fq_unbound **at, sl_sym node,
+                                 const char *text) {
+    struct fq_unbound *u = *at ? *at : sl_alloc0(1, sizeof *u);
+    *at = u;
+    if (u->until <= q->client->mono)
+        u->n = 0;
+    add_node(u, node);
+    sl_fmt_short(u->text, sizeof u->text, "%s", text);
+    u->tries++;
+    u->until = q->client->mono + AVOID;
+    return u;
+}
+
 void fq_unbound_elsewhere(struct sl_fluxqueue *q, struct fq_pod *p, struct fq_job *j,
                           const char *text) {
     if (!p->target || p->node || p->ended || p->rec.deleting)
         return;
-    if (!p->unbound)
-        p->unbound = sl_alloc0(1, sizeof *p->unbound);
-    struct fq_unbound *u = p->unbound;
-    sl_span pause = u->tries == 0   ? 0
-                    : u->tries > 6u ? LONGEST_PAUSE
-                                    : FIRST_PAUSE << (u->tries - 1);
-    if (u->until <= q->client->mono)
-        u->n = 0;
-    add_node(u, p->target);
-    sl_fmt_short(u->text, sizeof u->text, "%s", text);
-    u->tries++;
-    u->until = q->client->mono + AVOID;
+    uint32_t tries = p->unbound ? p->unbound->tries : 0;
+    sl_span pause = tries == 0 ? 0 : tries > 6u ? LONGEST_PAUSE : FIRST_PAUSE << (tries - 1);
+    struct fq_unbound *u = refuse(q, &p->unbound, p->target, text);
     u->not_before = q->client->mono + (pause < LONGEST_PAUSE ? pause : LONGEST_PAUSE);
     p->conflicts = 0;
     sl_rec_event(&p->rec, SL_FLUX_SCHEDULER, true, "FailedBinding", "%s", u->text);
@@ -98,8 +104,36 @@ const char *fq_unbound_text(const struct fq_pod *p) {
     return p->unbound ? p->unbound->text : NULL;
 }
 
-bool fq_unbound_avoids(const struct sl_fluxqueue *q, const struct fq_pod *p, sl_sym node) {
-    const struct fq_unbound *u = p->unbound;
+/* ---- those that kube-scheduler binds ---- */
+
+static bool is_recent(const struct sl_fluxqueue *q, const struct fq_unbound *u) {
+    return u && u->until > q->client->mono;
+}
+
+void fq_unbound_job(struct sl_fluxqueue *q, struct fq_job *j, sl_sym node, sl_time since,
+                    const char *text) {
+    if (!is_recent(q, j->unbound))
+        sl_freep(&j->unbound); /* that was another matter */
+    bool again = !j->unbound || since > j->unbound->tried;
+    struct fq_unbound *u = refuse(q, &j->unbound, node, text);
+    if (again)
+        u->tried = q->client->mono;
+    else
+        u->tries--; /* it was refused together with another one */
+}
+
+sl_span fq_unbound_patience(const struct sl_fluxqueue *q, const struct fq_job *j) {
+    uint32_t tries = is_recent(q, j->unbound) ? j->unbound->tries : 0;
+    return tries > 4u ? AVOID / 2 : KUBE_PATIENCE << tries;
+}
+
+const char *fq_unbound_job_text(const struct sl_fluxqueue *q, const struct fq_job *j) {
+    return is_recent(q, j->unbound) ? j->unbound->text : NULL;
+}
+
+/* ---- which nodes ---- */
+
+bool fq_unbound_avoids(const struct sl_fluxqueue *q, const struct fq_unbound *u, sl_sym node) {
     for (uint32_t i = 0; u && u->until > q->client->mono && i < u->n; i++)
         if (u->nodes[i] == node)
             return true;
@@ -138,18 +172,19 @@ static bool make(const char **hosts, uint32_t n, struct sl_arena *a, struct sl_c
     return true;
 }
 
-static void add_hosts(const struct sl_fluxqueue *q, const struct fq_pod *p, const char **hosts,
+static void add_hosts(const struct sl_fluxqueue *q, const struct fq_unbound *u, const char **hosts,
                       uint32_t *n) {
-    const struct fq_unbound *u = p->unbound;
     for (uint32_t i = 0; u && u->until > q->client->mono && i < u->n; i++)
         add_host(hosts, n, fq_str(q, u->nodes[i]));
 }
 
-bool fq_unbound_where(const struct sl_fluxqueue *q, const struct fq_pod *p, struct sl_arena *a,
-                      struct sl_constraint *ret) {
-    const char **hosts = sl_arena_alloc(a, MAX_AVOIDED * sizeof *hosts);
+bool fq_unbound_where(const struct sl_fluxqueue *q, const struct fq_job *j, const struct fq_pod *p,
+                      struct sl_arena *a, struct sl_constraint *ret) {
+    const char **hosts = sl_arena_alloc(a, 2 * MAX_AVOIDED * sizeof *hosts);
     uint32_t n = 0;
-    add_hosts(q, p, hosts, &n);
+    if (j)
+        add_hosts(q, j->unbound, hosts, &n);
+    add_hosts(q, p->unbound, hosts, &n);
     return make(hosts, n, a, ret);
 }
 
@@ -158,15 +193,16 @@ bool fq_unbound_where_all(const struct sl_fluxqueue *q, const struct fq_job *j, 
     const char **hosts = sl_arena_alloc(a, MAX_TOGETHER * sizeof *hosts);
     struct fq_pods_of at = {0};
     uint32_t n = 0;
+    add_hosts(q, j->unbound, hosts, &n);
     for (struct fq_pod *p; (p = fq_job_next_pod(q, j, &at));)
         if (!p->ended && !p->node && !p->target)
-            add_hosts(q, p, hosts, &n);
+            add_hosts(q, p->unbound, hosts, &n);
     return make(hosts, n, a, ret);
 }
 
-void fq_unbound_hold(struct sl_syms *t, const struct fq_pod *p) {
-    for (uint32_t i = 0; p->unbound && i < p->unbound->n; i++)
-        sl_sym_hold(t, p->unbound->nodes[i]);
+void fq_unbound_hold(struct sl_syms *t, const struct fq_unbound *u) {
+    for (uint32_t i = 0; u && i < u->n; i++)
+        sl_sym_hold(t, u->nodes[i]);
 }
 
 void fq_unbound_free(struct fq_pod *p) {

@@ -165,6 +165,45 @@ def test_nobody_else(bed):
     bed.api.request("DELETE", "/api/v1/namespaces/others")
 
 
+def test_labels_stay(bed):
+    """what is intercepted keeps the labels by which the queue knows it, and its template too; all else changes"""
+    later = {"annotations": {"fluxqueue/begin-time": "2100-01-01T00:00:00Z"}}
+    bed.api.request("POST", PODS, pod("kept", begin_time="2100-01-01T00:00:00Z"))
+    spec = {"template": {"metadata": {"labels": {"app": "kept"}}, "spec": template("1", "600")}}
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "kept", **later}, "spec": spec}
+    bed.api.request("POST", JOBS, job)
+    spec = json.loads(json.dumps({**spec, "selector": {"matchLabels": {"app": "kept"}}, "replicas": 1}))
+    spec["template"]["spec"]["restartPolicy"] = "Always"
+    web = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "kept", **later}, "spec": spec}
+    bed.api.request("POST", DEPLOYMENTS, web)
+
+    def patch(path, body):
+        return bed.api.request("PATCH", f"{path}/kept", body, type="application/merge-patch+json")
+
+    off = {"metadata": {"labels": {"fluxqueue.seen": None}}}
+    refused = [(path, off) for path in (PODS, JOBS, DEPLOYMENTS)]
+    refused += [(path, {"metadata": {"labels": {"fluxqueue/managed": "false"}}}) for path in (PODS, JOBS, DEPLOYMENTS)]
+    refused += [(JOBS, {"spec": {"template": off}})]
+    refused += [(JOBS, {**off, "spec": {"suspend": False}}), (PODS, {**off, "spec": {"schedulingGates": None}})]
+    for path, body in refused:
+        with pytest.raises(Failure, match="to run it without the queue") as refusal:
+            patch(path, body)
+        assert refusal.value.status == 403, refusal.value
+    for path in PODS, JOBS, DEPLOYMENTS:
+        assert patch(path, {"metadata": {"labels": {"a": "b"}}})["metadata"]["labels"]["fluxqueue.seen"] == "yes"
+    patch(DEPLOYMENTS, {"spec": {"replicas": 2}})
+    spec["template"]["spec"]["containers"][0]["env"] = [{"name": "A", "value": "b"}]
+    made = bed.api.request("PUT", f"{DEPLOYMENTS}/kept", web)
+    assert made["metadata"]["labels"]["fluxqueue.seen"] == "yes", made
+    assert made["spec"]["template"]["spec"]["schedulingGates"] == [{"name": "fluxqueue"}], made
+    for name in "kept-pod", "kept-job", "kept-deployment":
+        assert bed.await_state(name, "Waiting")["reason"] == "BeginTime"
+    bed.gone(PODS, "kept")
+    bed.gone(JOBS, "kept")
+    bed.gone(DEPLOYMENTS, "kept")
+    bed.none_left()
+
+
 # ---- waiting ----
 
 

@@ -651,6 +651,26 @@ static void test_pod_rules(void **state) {
         PATCH(PODS "/p", "{\"spec\":{\"nodeName\":\"o\"}}", 422, NULL));
 }
 
+#define ONE(list, key) "\"" list "\":[{\"key\":\"" key "\",\"operator\":\"Exists\"}]"
+#define AFFINITY(terms, more)                                                                      \
+    "{\"spec\":{\"affinity\":{\"nodeAffinity\":{\"requiredDuringSchedulingIgnoredDuringExecution"  \
+    "\":{\"nodeSelectorTerms\":[" terms "]}}" more "}}}"
+#define ADDED "{" ONE("matchExpressions", "a") "," ONE("matchFields", "b") "}"
+
+/* The same of its affinity. */
+static void test_pod_affinity(void **state) {
+    (void)state;
+    RUN(POST(PODS, GATED, 201, NULL),
+        PATCH(PODS "/p", AFFINITY("", ",\"podAntiAffinity\":{\"a\":1}"), 422, NULL),
+        PATCH(PODS "/p", AFFINITY("{" ONE("matchExpressions", "a") "},{}", ""), 200, NULL),
+        PATCH(PODS "/p", AFFINITY("{" ONE("matchExpressions", "a") "}", ""), 422, NULL),
+        PATCH(PODS "/p", AFFINITY("{" ONE("matchExpressions", "b") "},{}", ""), 422, NULL),
+        PATCH(PODS "/p", AFFINITY("{" ONE("matchExpressions", "a") "}," ADDED, ""), 422, NULL),
+        PATCH(PODS "/p", AFFINITY(ADDED ",{}", ""), 200, NULL),
+        PATCH(PODS "/p", "{\"spec\":{\"schedulingGates\":null}}", 200, NULL),
+        PATCH(PODS "/p", "{\"spec\":{\"affinity\":null}}", 422, NULL));
+}
+
 /* A pod's status has several writers. */
 static void test_shared_status(void **state) {
     (void)state;
@@ -800,8 +820,9 @@ int main(void) {
         cmocka_unit_test(test_collected),     cmocka_unit_test(test_foreground_waits),
         cmocka_unit_test(test_watch),         cmocka_unit_test(test_calls),
         cmocka_unit_test(test_hooks),         cmocka_unit_test(test_sender),
-        cmocka_unit_test(test_pod_rules),     cmocka_unit_test(test_shared_status),
-        cmocka_unit_test(test_terminating),   cmocka_unit_test(test_admission),
+        cmocka_unit_test(test_pod_rules),     cmocka_unit_test(test_pod_affinity),
+        cmocka_unit_test(test_shared_status), cmocka_unit_test(test_terminating),
+        cmocka_unit_test(test_admission),
     };
     return cmocka_run_group_tests_name("fakeapi", tests, NULL, NULL);
 }

@@ -417,6 +417,9 @@ static void updates_change_nothing(void **state) {
         {sl_review_flux_deployment_mutate,
          SET(SEEN, "", ",'replicas':2", SEEN "," SELECTOR("deployment"), GATE "," OURS),
          SET(SEEN, "", ",'replicas':1", SEEN "," SELECTOR("deployment"), GATE "," OURS)},
+        /* the same template: what was taken off is refused, and not put back silently */
+        {sl_review_flux_deployment_mutate, SET("", "", "", SEEN, GATE),
+         SET(SEEN, "", "", SEEN, GATE)},
         /* one that goes */
         {sl_review_flux_statefulset_mutate,
          SET(SEEN, ",'deletionTimestamp':'2026-01-01T00:00:00Z'", "", "", ""),
@@ -529,6 +532,106 @@ static void starting_by_hand(void **state) {
     }
 }
 
+#define STAYS                                                                                      \
+    "it is given on creation, and stays while the queue on the resource graph has the "            \
+    "object" WAY_OUT
+#define SEEN_STAYS "metadata.labels[fluxqueue.seen]: " STAYS
+#define SELECTOR_STAYS "metadata.labels[fluxqueue.selector]: " STAYS
+#define MANAGED_STAYS "metadata.labels[fluxqueue/managed]: " STAYS
+#define MARKED SEEN "," SELECTOR("deployment")
+#define DEPLOYMENT(labels, more, template_labels, template_spec)                                   \
+    SET(labels, "", more, template_labels, template_spec)
+
+/* Labels by which the queue knows its objects stay, whoever it is that writes. */
+static void labels_stay(void **state) {
+    static const struct {
+        sl_review_fn fn;
+        const char *object, *old, *want;
+    } cases[] = {
+        /* pods: waiting, or running */
+        {sl_review_flux_pod_validate, POD("", "", GATE), POD(SEEN, "", GATE), SEEN_STAYS},
+        {sl_review_flux_pod_validate, POD("", "", ""), POD(SEEN, "", ""), SEEN_STAYS},
+        {sl_review_flux_pod_validate, POD("'fluxqueue.seen':'no'", "", ""), POD(SEEN, "", ""),
+         SEEN_STAYS},
+        {sl_review_flux_pod_validate, "{'metadata':{'name':'a'},'spec':{}}", POD(SEEN, "", ""),
+         SEEN_STAYS},
+        {sl_review_flux_pod_validate, POD(SEEN, "", ""), POD(MARKED, "", ""), SELECTOR_STAYS},
+        {sl_review_flux_pod_validate, POD(MARKED, "", ""),
+         POD(SEEN "," SELECTOR("statefulset"), "", ""), SELECTOR_STAYS},
+        {sl_review_flux_pod_validate, POD(SEEN, "", GATE), POD(SEEN "," MANAGED, "", GATE),
+         MANAGED_STAYS},
+        {sl_review_flux_pod_validate, POD(SEEN "," OPT_OUT, "", GATE), POD(SEEN, "", GATE),
+         MANAGED_STAYS},
+        {sl_review_flux_pod_validate, POD(SEEN ",'a':'b'", "", GATE),
+         POD(SEEN ",'c':'d'", "", GATE), NULL},
+        /* one that is not ours does not become so, and its other labels are its own */
+        {sl_review_flux_pod_validate, POD(SEEN, "", ""), POD("", "", ""), SEEN_STAYS},
+        {sl_review_flux_pod_validate, POD(MANAGED, "", ""), POD(OPT_OUT, "", ""), NULL},
+        {sl_review_flux_pod_validate, POD(SEEN, "", ""), NULL, NULL},
+        /* Jobs: the label of its template, too, which can be changed while it is suspended */
+        {sl_review_flux_job_validate, SET("", "", ",'suspend':true", SEEN, ""),
+         SET(SEEN, "", ",'suspend':true", SEEN, ""), SEEN_STAYS},
+        {sl_review_flux_job_validate, SET("", "", "", SEEN, ""), SET(SEEN, "", "", SEEN, ""),
+         SEEN_STAYS},
+        {sl_review_flux_job_validate, SET(SEEN, "", ",'suspend':true", "", ""),
+         SET(SEEN, "", ",'suspend':true", SEEN, ""),
+         "spec.template.metadata.labels[fluxqueue.seen]: " STAYS},
+        {sl_review_flux_job_validate, SET(SEEN, "", ",'suspend':true", SEEN, ""),
+         SET(SEEN, "", ",'suspend':true", SEEN, GATE),
+         "spec.template.spec.schedulingGates: the pods wait in the queue, which removes the gate "
+         "fluxqueue" WAY_OUT},
+        {sl_review_flux_job_validate, SET(SEEN, "", ",'suspend':false", SEEN "," NUMBER, ""),
+         SET(SEEN, "", ",'suspend':true", SEEN, ""), NULL},
+        {sl_review_flux_job_validate, SET(SEEN, "", "", "", ""), SET("", "", "", "", ""),
+         SEEN_STAYS},
+        /* sets */
+        {sl_review_flux_set_validate, DEPLOYMENT("", "", MARKED, GATE),
+         DEPLOYMENT(SEEN, "", MARKED, GATE), SEEN_STAYS},
+        {sl_review_flux_set_validate, DEPLOYMENT(SEEN "," OPT_OUT, "", MARKED, GATE),
+         DEPLOYMENT(SEEN, "", MARKED, GATE), MANAGED_STAYS},
+        {sl_review_flux_set_validate, DEPLOYMENT(SEEN, "", SELECTOR("deployment"), GATE),
+         DEPLOYMENT(SEEN, "", MARKED, GATE),
+         "spec.template.metadata.labels[fluxqueue.seen]: " STAYS},
+        {sl_review_flux_set_validate, DEPLOYMENT(SEEN, "", SEEN, GATE),
+         DEPLOYMENT(SEEN, "", MARKED, GATE),
+         "spec.template.metadata.labels[fluxqueue.selector]: " STAYS},
+        {sl_review_flux_set_validate, DEPLOYMENT(SEEN, "", MARKED, ""),
+         DEPLOYMENT(SEEN, "", MARKED, GATE),
+         "spec.template.spec.schedulingGates: the pods wait in the queue, which removes the gate "
+         "fluxqueue" WAY_OUT},
+        {sl_review_flux_set_validate, DEPLOYMENT(SEEN, "", MARKED, GATE ",'x':1"),
+         DEPLOYMENT(SEEN, "", SEEN, GATE), NULL},
+        {sl_review_flux_set_validate, DEPLOYMENT(SEEN, ",'replicas':2", MARKED, GATE),
+         DEPLOYMENT(SEEN, ",'replicas':1", MARKED, GATE), NULL},
+        {sl_review_flux_set_validate, DEPLOYMENT(MANAGED, "", "", ""), DEPLOYMENT("", "", "", ""),
+         NULL},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < 2 * SL_LEN(cases); i++) {
+        size_t k = i / 2;
+        struct fixture f = base(ANYWHERE);
+        char *now = json_of(cases[k].object), *old = cases[k].old ? json_of(cases[k].old) : NULL;
+        char *user = json_of(OURSELVES);
+        yyjson_doc *who = yyjson_read(user, strlen(user), 0);
+        begin(&f, now, old, NO_GATE);
+        f.settings.ns = "own";
+        f.call.user = yyjson_doc_get_root(who);
+        f.view.flux = i % 2 == 0;
+        bool refused = f.view.flux && cases[k].want;
+        if (cases[k].fn(&f.call) != (refused ? 403 : 0))
+            fail_msg("%s\nold %s\nexpected %s", cases[k].object, cases[k].old,
+                     refused ? "a refusal" : "none");
+        if (refused)
+            assert_string_equal(f.call.refused, cases[k].want);
+        end(&f);
+        yyjson_doc_free(who);
+        free(user);
+        free(now);
+        free(old);
+    }
+}
+
 /* A number counts if it is from one who may give it. */
 static void numbers_of_others(void **state) {
     static const struct {
@@ -587,7 +690,11 @@ static void one_path_for_all(void **state) {
         {"", "", "CREATE", false, false},
         {"", "Pod", "UPDATE", false, true},
         {"batch", "Job", "UPDATE", false, true},
-        {"apps", "Deployment", "UPDATE", false, false},
+        {"apps", "Deployment", "UPDATE", false, true},
+        {"apps", "ReplicaSet", "UPDATE", false, true},
+        {"apps", "StatefulSet", "UPDATE", false, true},
+        {"apps", "DaemonSet", "UPDATE", false, false},
+        {"example.com", "Deployment", "UPDATE", false, false},
         {"", "Pod", "DELETE", false, false},
     };
     char *now = json_of(SET(MANAGED, "", "", "", "")),
@@ -784,6 +891,7 @@ int main(void) {
         cmocka_unit_test(updates_of_templates),
         cmocka_unit_test(subresources),
         cmocka_unit_test(starting_by_hand),
+        cmocka_unit_test(labels_stay),
         cmocka_unit_test(numbers_of_others),
         cmocka_unit_test(one_path_for_all),
         cmocka_unit_test(flux_jobs),

@@ -73,6 +73,12 @@ static const struct own {
      FLUX | USER_SPACE | NOT_OURS | ALIVE},
     {"batch", "jobs", "vfluxqueue.kb.io", "/validate-flux-batch-v1-job", false, true,
      FLUX | USER_SPACE | NOT_OURS | ALIVE},
+    {"apps", "deployments", "vfluxqueue.kb.io", "/validate-flux-apps-v1-deployment", false, true,
+     FLUX | USER_SPACE | NOT_OURS | ALIVE},
+    {"apps", "replicasets", "vfluxqueue.kb.io", "/validate-flux-apps-v1-replicaset", false, true,
+     FLUX | USER_SPACE | NOT_OURS | ALIVE},
+    {"apps", "statefulsets", "vfluxqueue.kb.io", "/validate-flux-apps-v1-statefulset", false, true,
+     FLUX | USER_SPACE | NOT_OURS | ALIVE},
     {"batch", "jobs", "vjob.kb.io", "/validate-batch-v1-job", false, true,
      QUEUED | USER_SPACE | ALIVE},
     {"", "pods", "vpod.kb.io", "/validate--v1-pod", false, true,
@@ -106,13 +112,15 @@ static bool pod_queued(yyjson_val *pod) {
     return false;
 }
 
-/* Of what exists, only what was intercepted, or asks for it now. */
+/* Of what exists, only what was intercepted, or asks for it now, or is to look like it. */
 static bool flux_queued(struct api_write *w, yyjson_val *now) {
     const struct sl_apiserver_spec *spec = &w->rq->s->spec;
 
-    if (sl_json_label_opt(now, FLUX_LABEL) || sl_json_label_opt(w->c.old, FLUX_SEEN))
+    if (sl_json_label_opt(now, FLUX_LABEL))
         return true;
-    return !w->c.old && spec->queues_namespace && spec->queues_namespace(spec->ctx, w->rq->ns);
+    if (w->c.old)
+        return sl_json_label_opt(w->c.old, FLUX_SEEN) || sl_json_label_opt(now, FLUX_SEEN);
+    return spec->queues_namespace && spec->queues_namespace(spec->ctx, w->rq->ns);
 }
 
 static bool concerns(struct api_write *w, const struct own *o) {

@@ -261,6 +261,10 @@ static int set_mutate(struct sl_review_call *c, enum sl_flux_type type) {
                              "]: works on creation; delete the object and create it again");
         return 0;
     }
+    /* The same template stays as it is; labels that were taken off are refused (validate.c). */
+    if (update &&
+        sl_json_same(sl_json_at(c->old, "spec.template"), sl_json_at(c->object, "spec.template")))
+        return 0;
     if (!is_chosen(c, type) || !is_our_scheduler(c, sl_json_at(c->object, "spec.template.spec")))
         return 0;
     if (!update)
