@@ -327,16 +327,15 @@ static void test_refusals(void **state) {
 }
 
 /* An event that this database does not take is left out, and those after it are not held up. */
-static void test_poison(void **state) {
+static void poison(const char *database, const char *sql) {
     struct fx f;
 
-    (void)state;
-    pg_create("poison", "UTF8");
+    pg_create(database, "UTF8");
     fx_init(&f);
-    open_url(&f, pg_url("poison", ""), 0);
+    open_url(&f, pg_url(database, ""), 0);
     fx_life(&f, 0);
     drain(&f);
-    (void)pg_query("poison", "ALTER TABLE events ADD CHECK (name <> 'poison')");
+    (void)pg_query(database, sql);
     pg_signal(SIGSTOP); /* so that they are in one batch */
     for (uint64_t i = 1; i < 20; i++) {
         fx_life(&f, i);
@@ -347,8 +346,17 @@ static void test_poison(void **state) {
     pg_signal(SIGCONT);
     drain(&f);
     assert_int_equal(fx_stats(&f).refused, 3);
-    check_jobs("poison", 20);
+    check_jobs(database, 20);
     fx_done(&f);
+}
+
+static void test_poison(void **state) {
+    (void)state;
+    poison("poison", "ALTER TABLE events ADD CHECK (name <> 'poison')");
+    poison("raised", "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF "
+                     "NEW.name = 'poison' THEN RAISE EXCEPTION 'not this one'; END IF; RETURN "
+                     "NEW; END $$; CREATE TRIGGER refuse BEFORE INSERT ON events FOR EACH ROW "
+                     "EXECUTE FUNCTION refuse()");
 }
 
 /* ---- several, and for how long ---- */
