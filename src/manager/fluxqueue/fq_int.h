@@ -324,6 +324,7 @@ struct fq_recorded {
     uint32_t size;
     bool waits, rejected;
     bool resumed;   /* another process may have recorded less of it than its status shows */
+    sl_time at;     /* of the last event */
     uint64_t mark;  /* events of the ledger up to its last one */
     sl_time until;  /* mono: it does not go before, unless that one is written; 0: not asked yet */
     bool unwritten; /* its status was refused by the API server */
@@ -857,7 +858,7 @@ void fq_history_deleted(struct sl_fluxqueue *q, struct fq_job *j);
 bool fq_history_needs_status(const struct sl_fluxqueue *q, const struct fq_job *j);
 /* All of it is in the ledger's file, or that was waited for long enough: it may go. */
 bool fq_history_settled(struct sl_fluxqueue *q, struct fq_job *j);
-void fq_history_bound(struct sl_fluxqueue *q, const struct fq_job *j, struct fq_pod *p);
+void fq_history_bound(struct sl_fluxqueue *q, struct fq_job *j, struct fq_pod *p);
 /* What was not recorded, since the ledger had no room, is looked at again when it has. */
 void fq_history_tick(struct sl_fluxqueue *q);
 /* "node[0-3],login" */

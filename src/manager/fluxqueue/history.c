@@ -74,8 +74,13 @@ static uint32_t size_of(const struct fq_job *j) {
     return j->held ? j->places.n : fq_job_is_over(j) && j->ran ? j->ran : j->expected;
 }
 
-static void send(struct sl_fluxqueue *q, struct fq_recorded *was, const struct sl_ledger_event *e) {
+/* Of a job each is later than the one before, also if the clock is not: a start may be ahead of it
+ * (queue.c), and it may be set back. */
+static void send(struct sl_fluxqueue *q, struct fq_recorded *was, struct sl_ledger_event *e) {
     struct sl_ledger_stats s;
+    if (e->at < was->at)
+        e->at = was->at;
+    was->at = e->at;
     (void)sl_ledger_append(q->spec.ledger, e); /* what is dropped is counted there */
     sl_ledger_stats(q->spec.ledger, &s);
     was->mark = s.appended;
@@ -88,9 +93,6 @@ static void append(struct sl_fluxqueue *q, struct fq_job *j, enum sl_ledger_kind
     const bool over = kind == SL_LEDGER_END || kind == SL_LEDGER_CANCEL; /* it has no pods then */
     /* As it is: the reason may be that of an event which was recorded. */
     const bool again = kind == SL_LEDGER_QUEUE && j->recorded.resumed;
-    /* The start may be ahead of the clock (queue.c). */
-    if (kind != SL_LEDGER_START && at / SL_SEC < j->recorded.start)
-        at = sl_span_seconds(j->recorded.start);
     if (kind == SL_LEDGER_START && j->ran_on)
         sl_buf_puts(&nodes, j->ran_on);
     else
@@ -265,10 +267,12 @@ bool fq_history_settled(struct sl_fluxqueue *q, struct fq_job *j) {
 
 /* When it was bound by a process of before is not known: not before it was there, and had a place.
  */
-void fq_history_bound(struct sl_fluxqueue *q, const struct fq_job *j, struct fq_pod *p) {
+void fq_history_bound(struct sl_fluxqueue *q, struct fq_job *j, struct fq_pod *p) {
     sl_time before = j->started > p->rec.created ? j->started : p->rec.created;
     if (!q->spec.ledger || p->recorded || (!p->bound && !has_room(q)))
         return;
+    if (j->version == j->written)
+        fq_history_sync(q, j); /* its start comes first */
     p->recorded = true;
     struct sl_ledger_event e = {
         .uid = sl_text_of(j->rec.uid),
@@ -280,7 +284,7 @@ void fq_history_bound(struct sl_fluxqueue *q, const struct fq_job *j, struct fq_
         .message = sl_text_of(p->rec.name),
         .nodes = sl_text_of(fq_str(q, p->node ? p->node : p->target)),
     };
-    (void)sl_ledger_append(q->spec.ledger, &e);
+    send(q, &j->recorded, &e);
 }
 
 void fq_history_tick(struct sl_fluxqueue *q) {

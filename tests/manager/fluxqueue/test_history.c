@@ -280,6 +280,26 @@ static void test_reserved_again(void **state) {
     assert_answer(w, "seventh", LARGE_EVENTS, "submit reserve unreserve reserve unreserve reserve");
 }
 
+/* The clock may be set back: what comes after is later all the same. */
+static void test_clock(void **state) {
+    struct world *w = *state;
+    reopen(w, "twelfth");
+    node(w, "n0", "4");
+    set(w, "lammps", 1, "1");
+    run(w, 5 * SL_SEC);
+    assert_answer(w, "twelfth", "SELECT state FROM jobs", "running");
+    fakeapi_step_clock(w->api, 0, -SL_HOUR);
+    patch(w, SETS "/lammps", SL_JSON_CONST({"spec" : {"replicas" : 0}}));
+    run(w, 5 * SL_SEC);
+    assert_answer(w, "twelfth", "SELECT state FROM jobs", "pending");
+    patch(w, SETS "/lammps", SL_JSON_CONST({"spec" : {"replicas" : 1}}));
+    run(w, 5 * SL_SEC);
+    assert_answer(w, "twelfth", "SELECT state || ' ' || starts FROM jobs", "running 2");
+    drop(w, SETS "/lammps");
+    run(w, 5 * SL_SEC);
+    assert_answer(w, "twelfth", "SELECT state FROM jobs", "cancelled");
+}
+
 /* A job may start several times in a second. */
 static void test_started_again(void **state) {
     struct world *w = *state;
@@ -437,8 +457,9 @@ static int begin(void **state) {
 }
 
 static int end(void **state) {
-    static const char *const names[] = {"first",   "second", "third", "fourth", "fifth",   "sixth",
-                                        "seventh", "eighth", "ninth", "tenth",  "eleventh"};
+    static const char *const names[] = {"first", "second", "third",    "fourth",
+                                        "fifth", "sixth",  "seventh",  "eighth",
+                                        "ninth", "tenth",  "eleventh", "twelfth"};
     static const char *const endings[] = {"", "-wal", "-shm"};
     (void)state;
     for (size_t i = 0; i < SL_LEN(names); i++)
@@ -454,9 +475,9 @@ int main(void) {
     sl_log_set(SL_LOG_ERROR);
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(test_again),  TEST(test_deleted),        TEST(test_names),
-        TEST(test_back),   TEST(test_reserved_again), TEST(test_started_again),
-        TEST(test_groups), TEST(test_pod_seconds),    TEST(test_unrecorded),
+        TEST(test_again),          TEST(test_deleted),       TEST(test_names), TEST(test_back),
+        TEST(test_reserved_again), TEST(test_started_again), TEST(test_clock), TEST(test_groups),
+        TEST(test_pod_seconds),    TEST(test_unrecorded),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }
