@@ -23,6 +23,7 @@ static const struct {
     [SL_LEDGER_START] = {"start", "running"},     [SL_LEDGER_POD_BIND] = {"pod_bind", NULL},
     [SL_LEDGER_RESIZE] = {"resize", NULL},        [SL_LEDGER_END] = {"end", "ended"},
     [SL_LEDGER_CANCEL] = {"cancel", "cancelled"}, [SL_LEDGER_REJECT] = {"reject", "rejected"},
+    [SL_LEDGER_GATHER] = {"gather", "gathering"},
 };
 
 const char *sl_ledger_kind_name(enum sl_ledger_kind kind) {

@@ -15,7 +15,9 @@
  * Exactly once: an event is identified by the uid of its job, its kind and its number. What is
  * appended or copied again is not recorded again, so that both may be repeated after a crash. A
  * caller that derives the number from the object (an attempt, a generation) can append everything
- * it sees after a restart. What sl_ledger_flush has seen written survives the end of the process at
+ * it sees after a restart. Where the object has no such number, the state of the job decides:
+ * RESERVE, UNRESERVE, RESIZE, REJECT, and QUEUE without a reason, are not recorded if the job is as
+ * they say. What sl_ledger_flush has seen written survives the end of the process at
  * any moment. The file is not synced at each commit (synchronous=NORMAL): a power loss may take the
  * last seconds and damages nothing, and in exchange the ledger does not compete for the disk with a
  * store that has to sync.
@@ -45,10 +47,11 @@ enum sl_ledger_kind {
     SL_LEDGER_UNRESERVE, /* pending, and no longer with a reservation */
     SL_LEDGER_START,     /* running */
     SL_LEDGER_POD_BIND,  /* one of its pods has a node; changes nothing else about the job */
-    SL_LEDGER_RESIZE,    /* another size */
+    SL_LEDGER_RESIZE,    /* another size, while it runs */
     SL_LEDGER_END,       /* finished, for better or worse: the reason says */
     SL_LEDGER_CANCEL,    /* ended by a user */
     SL_LEDGER_REJECT,    /* will never run */
+    SL_LEDGER_GATHER,    /* a group: gathering, since its members are not all there */
     SL_LEDGER_KINDS,
 };
 /* "submit", as in the table; NULL beyond. */

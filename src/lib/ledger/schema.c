@@ -21,6 +21,8 @@ static const struct {
      "to_timestamp(@ / 1000000000.0)"},
     {"now", "CAST((julianday('now') - 2440587.5) * 86400000000000.0 AS BIGINT)",
      "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000000 AS BIGINT)"},
+    {"view", "DROP VIEW IF EXISTS @; CREATE VIEW @ AS", "CREATE OR REPLACE VIEW @ AS"},
+    {"most", "max(@)", "greatest(@)"},
     {"list", "group_concat(DISTINCT @)", "string_agg(DISTINCT @, ',')"},
     {"from", "WHERE true", "FROM e"},
     {"columns",
@@ -39,13 +41,16 @@ static const struct {
      "$1::bigint, $2::text, $3::text, $4::bigint, $5::text, $6::text, $7::text, $8::text, "
      "$9::bigint, $10::text, $11::text, $12::bigint, $13::bigint, $14::text, $15::bigint, "
      "$16::bigint, $17::text, $18::text, $19::text, $20::text"},
+    /* Objects show whole seconds: what is reported from them again may have a time before that of
+     * an event of the same second. Of these the one that came last is the newer one. */
     /* The newer one counts, if it says anything. */
     {"keep",
-     "@ = CASE WHEN excluded.last_ns >= j.last_ns THEN coalesce(excluded.@, j.@) "
-     "ELSE coalesce(j.@, excluded.@) END",
+     "@ = CASE WHEN excluded.last_ns / 1000000000 >= j.last_ns / 1000000000 "
+     "THEN coalesce(excluded.@, j.@) ELSE coalesce(j.@, excluded.@) END",
      NULL},
     {"newer",
-     "excluded.state IS NOT NULL AND excluded.state_ns >= coalesce(j.state_ns, excluded.state_ns)",
+     "excluded.state IS NOT NULL AND excluded.state_ns / 1000000000 >= "
+     "coalesce(j.state_ns, excluded.state_ns) / 1000000000",
      NULL},
     {"old",
      "SELECT uid FROM job_state WHERE ended_ns < ?1 ORDER BY ended_ns, uid "

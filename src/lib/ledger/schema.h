@@ -12,7 +12,7 @@
 #include "core/base/embedded.h"
 #include "core/base/macros.h"
 
-#define LEDGER_STEPS 1u
+#define LEDGER_STEPS 2u
 #define LEDGER_SPOOL_STEPS 1u
 
 enum ledger_dialect { LEDGER_SQLITE, LEDGER_POSTGRES };

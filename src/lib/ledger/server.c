@@ -221,12 +221,15 @@ static int await(struct ledger_server *s, sl_time deadline, struct sl_err *err) 
 }
 
 /* Is it what was sent, rather than the server, so that sending it again would not help? Classes of
- * SQLSTATE: data exception, integrity constraint, program limit. */
+ * SQLSTATE: data exception, integrity constraint, program limit, and what a trigger raises. */
 static bool is_content(const PGresult *res) {
+    static const char *const classes[] = {"22", "23", "54", "P0"};
     const char *state = PQresultErrorField(res, PG_DIAG_SQLSTATE);
 
-    return state && (strncmp(state, "22", 2) == 0 || strncmp(state, "23", 2) == 0 ||
-                     strncmp(state, "54", 2) == 0);
+    for (size_t i = 0; state && i < SL_LEN(classes); i++)
+        if (strncmp(state, classes[i], 2) == 0)
+            return true;
+    return false;
 }
 
 static int check_result(struct ledger_server *s, const PGresult *res, struct sl_err *err) {

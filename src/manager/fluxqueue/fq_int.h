@@ -331,12 +331,14 @@ struct fq_job_kind {
     uint32_t missing; /* pods of it that have no place */
 };
 
-/* Numbers of the last events in the ledger; 0: none. */
+/* What the ledger has. */
 struct fq_recorded {
-    int64_t submit, reserve, unreserve, start, end;
-    int64_t back; /* of the start after which it was in the queue again */
-    bool rejected;
+    int64_t gather, submit, start, end; /* numbers of the last events; 0: none */
+    int64_t reserve; /* the second that it has a reservation for; 0: it has none */
     uint32_t size;
+    bool waits, rejected;
+    bool resumed;   /* another process may have recorded less of it than its status shows */
+    sl_time at;     /* of the last event */
     uint64_t mark;  /* events of the ledger up to its last one */
     sl_time until;  /* mono: it does not go before, unless that one is written; 0: not asked yet */
     bool unwritten; /* its status was refused by the API server */
@@ -399,6 +401,7 @@ struct fq_job {
     sl_time missed;    /* mono: since when its object is not there; 0: it is */
     struct fq_recorded recorded;
     char *ran_on;     /* one that had ended before the start: its nodes, until that is recorded */
+    uint32_t ran;     /* of the same: so many pods had places there at the end */
     uint32_t missing; /* pods that have no place */
     uint32_t paused;  /* of these, whose binding was refused just now */
     uint32_t odd;     /* of them, those of another size than that of the jobspec */
@@ -982,7 +985,7 @@ void fq_history_deleted(struct sl_fluxqueue *q, struct fq_job *j);
 bool fq_history_needs_status(const struct sl_fluxqueue *q, const struct fq_job *j);
 /* All of it is in the ledger's file, or that was waited for long enough: it may go. */
 bool fq_history_settled(struct sl_fluxqueue *q, struct fq_job *j);
-void fq_history_bound(struct sl_fluxqueue *q, const struct fq_job *j, struct fq_pod *p);
+void fq_history_bound(struct sl_fluxqueue *q, struct fq_job *j, struct fq_pod *p);
 /* What was not recorded, since the ledger had no room, is looked at again when it has. */
 void fq_history_tick(struct sl_fluxqueue *q);
 /* "node[0-3],login" */

@@ -16,7 +16,8 @@
 #include "lib/ledger/ceilings.h"
 #include "manager/fluxqueue/fq_int.h"
 
-#define MAX_RESOURCES ((size_t)16 << 10)
+/* More than the ledger takes: that it was cut is seen there. */
+#define MAX_RESOURCES FQ_MAX_NODE
 
 static const char *const type_names[SL_FLUX_TYPES + 1] = {
     [SL_FLUX_POD] = "Pod",
@@ -38,17 +39,48 @@ void fq_put_node_list(const struct sl_fluxqueue *q, const struct fq_job *j, stru
     sl_freep(&names);
 }
 
-/* What one pod takes. */
-static void put_resources(const struct fq_job *j, struct sl_buf *out) {
-    struct sl_jw w = SL_JW(out);
-    sl_jw_object(&w, NULL);
-    for (uint32_t i = 0; i < j->n_slot; i++)
-        sl_jw_int(&w, j->slot[i].type, j->slot[i].amount);
-    sl_jw_end(&w);
+static void put_amounts(const struct fq_slot_amount *v, uint32_t n, const char *key,
+                        struct sl_jw *w) {
+    sl_jw_object(w, key);
+    for (uint32_t i = 0; i < n; i++)
+        sl_jw_int(w, v[i].type, v[i].amount);
+    sl_jw_end(w);
 }
 
-static void send(struct sl_fluxqueue *q, struct fq_recorded *was, const struct sl_ledger_event *e) {
+/* What one pod takes; of several kinds a list, with how many there are of each. */
+static void put_resources(const struct fq_job *j, struct sl_buf *out) {
+    struct sl_jw w = SL_JW(out);
+    if (j->n_kinds) {
+        sl_jw_array(&w, NULL);
+        for (uint32_t k = 0; k < j->n_kinds; k++) {
+            sl_jw_object(&w, NULL);
+            sl_jw_int(&w, "count", j->kinds[k].count);
+            put_amounts(j->kinds[k].v, j->kinds[k].n, "slot", &w);
+            sl_jw_end(&w);
+        }
+        sl_jw_end(&w);
+    } else if (j->n_slot) {
+        put_amounts(j->slot, j->n_slot, NULL, &w);
+    }
+}
+
+/* That of a job which names none is known when it is submitted. */
+static const char *queue_of(const struct sl_fluxqueue *q, const struct fq_job *j) {
+    return *j->queue || !j->submitted ? j->queue : q->spec.settings->flux.queues[0].name;
+}
+
+/* Pods that have places, or are to get them. */
+static uint32_t size_of(const struct fq_job *j) {
+    return j->held ? j->places.n : fq_job_is_over(j) && j->ran ? j->ran : j->expected;
+}
+
+/* Of a job each is later than the one before, also if the clock is not: a start may be ahead of it
+ * (queue.c), and it may be set back. */
+static void send(struct sl_fluxqueue *q, struct fq_recorded *was, struct sl_ledger_event *e) {
     struct sl_ledger_stats s;
+    if (e->at < was->at)
+        e->at = was->at;
+    was->at = e->at;
     (void)sl_ledger_append(q->spec.ledger, e); /* what is dropped is counted there */
     sl_ledger_stats(q->spec.ledger, &s);
     was->mark = s.appended;
@@ -56,8 +88,11 @@ static void send(struct sl_fluxqueue *q, struct fq_recorded *was, const struct s
 
 static void append(struct sl_fluxqueue *q, struct fq_job *j, enum sl_ledger_kind kind,
                    int64_t number, sl_time at) {
-    _cleanup_(sl_buf_done) struct sl_buf nodes = SL_BUF(FQ_MAX_NODE),
-                                         resources = SL_BUF(MAX_RESOURCES);
+    _cleanup_(sl_buf_done) struct sl_buf nodes = SL_BUF_SHORT(FQ_MAX_NODE),
+                                         resources = SL_BUF_SHORT(MAX_RESOURCES);
+    const bool over = kind == SL_LEDGER_END || kind == SL_LEDGER_CANCEL; /* it has no pods then */
+    /* As it is: the reason may be that of an event which was recorded. */
+    const bool again = kind == SL_LEDGER_QUEUE && j->recorded.resumed;
     if (kind == SL_LEDGER_START && j->ran_on)
         sl_buf_puts(&nodes, j->ran_on);
     else
@@ -72,18 +107,20 @@ static void append(struct sl_fluxqueue *q, struct fq_job *j, enum sl_ledger_kind
         .name = sl_text_of(j->object),
         .type = sl_text_of(type_names[j->type]),
         .flux_job = sl_text_of(j->rec.name),
-        .queue = sl_text_of(j->queue),
-        .given = SL_LEDGER_JOBID | SL_LEDGER_PRIORITY | SL_LEDGER_SIZE | SL_LEDGER_DURATION |
+        .queue = sl_text_of(queue_of(q, j)),
+        .group = sl_text_of(j->type == SL_FLUX_POD_GROUP ? j->object : ""),
+        .given = (j->jobid ? SL_LEDGER_JOBID : 0) | SL_LEDGER_PRIORITY |
+                 (over ? 0 : SL_LEDGER_SIZE) | (j->slot_hash ? SL_LEDGER_DURATION : 0) |
                  (j->estimate ? SL_LEDGER_ESTIMATE : 0),
         .jobid = j->jobid,
         .priority = j->priority,
-        .size = j->expected,
+        .size = size_of(j),
         .duration = sl_span_seconds(j->duration),
         .estimate = j->estimate,
         .nodes = sl_text_of(sl_buf_str(&nodes)),
-        .resources = sl_text_of(j->n_slot ? sl_buf_str(&resources) : ""),
-        .reason = sl_text_of(j->reason),
-        .message = sl_text_of(j->message),
+        .resources = sl_text_of(sl_buf_str(&resources)),
+        .reason = sl_text_of(again ? "" : j->reason),
+        .message = sl_text_of(again ? "" : j->message),
     };
     send(q, &j->recorded, &e);
 }
@@ -98,24 +135,15 @@ static bool has_room(struct sl_fluxqueue *q) {
     return room;
 }
 
-/* Records each thing once: what was recorded last is remembered by its number. */
-static void record(struct sl_fluxqueue *q, struct fq_job *j, enum sl_ledger_kind kind,
+/* Records each thing once: what was recorded last is remembered by its number. Returns whether it
+ * was another. */
+static bool record(struct sl_fluxqueue *q, struct fq_job *j, enum sl_ledger_kind kind,
                    int64_t number, sl_time at, int64_t *last) {
     if (*last == number)
-        return;
+        return false;
     *last = number;
     append(q, j, kind, number, at);
-}
-
-/* It waits, after it had places, or was rejected. That may be several times in one generation, and
- * the status does not say how often: hence the version. */
-static void record_back(struct sl_fluxqueue *q, struct fq_job *j) {
-    struct fq_recorded *was = &j->recorded;
-    if (was->rejected) {
-        was->back = was->start;
-        append(q, j, SL_LEDGER_QUEUE, -(int64_t)j->rec.rv, q->client->wall);
-    }
-    record(q, j, SL_LEDGER_QUEUE, was->start, q->client->wall, &was->back);
+    return true;
 }
 
 /* One that is rejected for what it says was never submitted. */
@@ -123,50 +151,108 @@ static sl_time submitted(const struct fq_job *j) {
     return j->submitted || j->state != FQ_REJECTED ? j->submitted : j->rec.created;
 }
 
+/* A group of ours, whose size is known. */
+static bool is_group(const struct fq_job *j) {
+    return j->type == SL_FLUX_POD_GROUP && j->rec.finalizer && j->expected;
+}
+
+/* A group is recorded from its first member on, others when they are submitted. */
+static bool is_known(const struct fq_job *j) {
+    return submitted(j) || j->recorded.gather || is_group(j);
+}
+
+static bool is_waiting(const struct fq_job *j) {
+    return j->state == FQ_PENDING || j->state == FQ_WAITING || j->state == FQ_RESERVED;
+}
+
+static void sync_arrival(struct sl_fluxqueue *q, struct fq_job *j) {
+    struct fq_recorded *was = &j->recorded;
+    sl_time created = j->rec.created < q->client->wall ? j->rec.created : q->client->wall;
+    bool is_new = is_group(j) && record(q, j, SL_LEDGER_GATHER, 1, created, &was->gather);
+    if (submitted(j))
+        is_new |= record(q, j, SL_LEDGER_SUBMIT, 1, submitted(j), &was->submit);
+    if (!is_new)
+        return;
+    was->waits = true;
+    was->size = size_of(j);
+}
+
+static void sync_start(struct sl_fluxqueue *q, struct fq_job *j) {
+    struct fq_recorded *was = &j->recorded;
+    sl_time at = j->started > j->submitted ? j->started : j->submitted;
+    if (!record(q, j, SL_LEDGER_START, j->started / SL_SEC, at, &was->start))
+        return;
+    was->waits = false;
+    was->reserve = 0;
+    was->size = size_of(j);
+}
+
+/* It waits, perhaps after it had places, or was rejected; and has a reservation, or none any more.
+ * All that may be so several times, and the status does not say how often: hence the version. */
+static void sync_waiting(struct sl_fluxqueue *q, struct fq_job *j) {
+    struct fq_recorded *was = &j->recorded;
+    const int64_t reserve = j->state == FQ_RESERVED ? j->estimate / SL_SEC : 0,
+                  number = -(int64_t)j->rec.rv;
+    if (was->resumed || !was->waits || (j->submitted && was->size != size_of(j)))
+        append(q, j, SL_LEDGER_QUEUE, number, q->client->wall);
+    if (was->resumed || was->reserve != reserve)
+        append(q, j, reserve ? SL_LEDGER_RESERVE : SL_LEDGER_UNRESERVE, number, q->client->wall);
+    was->waits = true;
+    was->reserve = reserve;
+    was->size = size_of(j);
+}
+
+static void sync_running(struct sl_fluxqueue *q, struct fq_job *j) {
+    struct fq_recorded *was = &j->recorded;
+    if (was->resumed || was->size != size_of(j))
+        append(q, j, SL_LEDGER_RESIZE, (int64_t)j->rec.rv, q->client->wall);
+    was->size = size_of(j);
+}
+
 void fq_history_sync(struct sl_fluxqueue *q, struct fq_job *j) {
     struct fq_recorded *was = &j->recorded;
-    if (!q->spec.ledger || !submitted(j) || !has_room(q))
+    if (!q->spec.ledger || !is_known(j) || !has_room(q))
         return;
-    record(q, j, SL_LEDGER_SUBMIT, 1, submitted(j), &was->submit);
-    if (j->state == FQ_RESERVED)
-        record(q, j, SL_LEDGER_RESERVE, j->estimate / SL_SEC, q->client->wall, &was->reserve);
-    else if (was->reserve && j->state == FQ_WAITING)
-        record(q, j, SL_LEDGER_UNRESERVE, was->reserve, q->client->wall, &was->unreserve);
+    sync_arrival(q, j);
     if (j->started)
-        record(q, j, SL_LEDGER_START, j->started / SL_SEC,
-               j->started > j->submitted ? j->started : j->submitted, &was->start);
+        sync_start(q, j);
     sl_freep(&j->ran_on);
-    if (j->state == FQ_PENDING || j->state == FQ_WAITING || j->state == FQ_RESERVED)
-        record_back(q, j);
-    if (j->state == FQ_RUNNING && was->size && was->size != j->places.n)
-        append(q, j, SL_LEDGER_RESIZE, (int64_t)j->rec.rv, q->client->wall);
-    was->size = j->state == FQ_RUNNING ? j->places.n : 0;
-    if (j->state == FQ_COMPLETED || j->state == FQ_FAILED)
-        record(q, j, SL_LEDGER_END, j->finished / SL_SEC, j->finished, &was->end);
+    if (is_waiting(j))
+        sync_waiting(q, j);
+    else if (j->state == FQ_RUNNING)
+        sync_running(q, j);
+    else if (j->state == FQ_COMPLETED || j->state == FQ_FAILED)
+        (void)record(q, j, SL_LEDGER_END, j->finished / SL_SEC, j->finished, &was->end);
     else if (j->state == FQ_CANCELLED)
-        record(q, j, SL_LEDGER_CANCEL, j->finished / SL_SEC, j->finished, &was->end);
-    else if (j->state == FQ_REJECTED && !was->rejected)
+        (void)record(q, j, SL_LEDGER_CANCEL, j->finished / SL_SEC, j->finished, &was->end);
+    else if (!was->rejected)
         append(q, j, SL_LEDGER_REJECT, (int64_t)j->rec.rv, q->client->wall);
     was->rejected = j->state == FQ_REJECTED;
+    if (was->rejected) {
+        was->waits = false;
+        was->reserve = 0;
+    }
+    was->resumed = false;
 }
 
 /* It is gone before its last status could be written. */
 void fq_history_deleted(struct sl_fluxqueue *q, struct fq_job *j) {
     bool over = j->state == FQ_COMPLETED || j->state == FQ_FAILED;
     sl_time at = j->finished ? j->finished : q->client->wall;
-    if (q->spec.ledger && j->submitted)
-        record(q, j, over ? SL_LEDGER_END : SL_LEDGER_CANCEL, at / SL_SEC, at, &j->recorded.end);
+    if (q->spec.ledger && is_known(j))
+        (void)record(q, j, over ? SL_LEDGER_END : SL_LEDGER_CANCEL, at / SL_SEC, at,
+                     &j->recorded.end);
 }
 
 bool fq_history_needs_status(const struct sl_fluxqueue *q, const struct fq_job *j) {
-    return q->spec.ledger && j->submitted && fq_job_is_over(j) && j->version != j->written &&
+    return q->spec.ledger && is_known(j) && fq_job_is_over(j) && j->version != j->written &&
            !j->recorded.unwritten;
 }
 
 bool fq_history_settled(struct sl_fluxqueue *q, struct fq_job *j) {
     struct sl_ledger_stats s;
     sl_time now = q->client->mono;
-    if (!q->spec.ledger || !j->submitted)
+    if (!q->spec.ledger || !is_known(j))
         return true;
     if (j->version == j->written)
         fq_history_sync(q, j);
@@ -181,10 +267,12 @@ bool fq_history_settled(struct sl_fluxqueue *q, struct fq_job *j) {
 
 /* When it was bound by a process of before is not known: not before it was there, and had a place.
  */
-void fq_history_bound(struct sl_fluxqueue *q, const struct fq_job *j, struct fq_pod *p) {
+void fq_history_bound(struct sl_fluxqueue *q, struct fq_job *j, struct fq_pod *p) {
     sl_time before = j->started > p->rec.created ? j->started : p->rec.created;
     if (!q->spec.ledger || p->recorded || (!p->bound && !has_room(q)))
         return;
+    if (j->version == j->written)
+        fq_history_sync(q, j); /* its start comes first */
     p->recorded = true;
     struct sl_ledger_event e = {
         .uid = sl_text_of(j->rec.uid),
@@ -196,7 +284,7 @@ void fq_history_bound(struct sl_fluxqueue *q, const struct fq_job *j, struct fq_
         .message = sl_text_of(p->rec.name),
         .nodes = sl_text_of(fq_str(q, p->node ? p->node : p->target)),
     };
-    (void)sl_ledger_append(q->spec.ledger, &e);
+    send(q, &j->recorded, &e);
 }
 
 void fq_history_tick(struct sl_fluxqueue *q) {

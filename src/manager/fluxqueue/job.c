@@ -181,7 +181,7 @@ static bool has_live_pods(const struct sl_fluxqueue *q, const struct fq_job *j) 
 void fq_job_finish(struct sl_fluxqueue *q, struct fq_job *j, enum fq_state s, const char *reason,
                    const char *message) {
     fq_graph_release(q, j);
-    j->finished = q->client->wall;
+    j->finished = q->client->wall > j->started ? q->client->wall : j->started;
     j->estimate = 0;
     j->position = 0;
     fq_job_set_state(j, s, reason, "%s", message);

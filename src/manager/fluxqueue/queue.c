@@ -423,6 +423,8 @@ static void start(struct sl_fluxqueue *q, struct fq_job *j, const struct sl_deci
         return;
     }
     j->started = q->client->wall;
+    if (j->started / SL_SEC <= j->recorded.start) /* a second start in one second is another one */
+        j->started = sl_span_seconds(j->recorded.start + 1);
     if (j->estimate && fq_now(q) > j->estimate / SL_SEC)
         fq_tell_delay(j, j->started);
     j->estimate = 0;

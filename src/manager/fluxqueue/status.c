@@ -53,7 +53,7 @@ static void read_places(struct sl_fluxqueue *q, struct fq_job *j, yyjson_val *no
 static void read_end(struct sl_fluxqueue *q, struct fq_job *j, yyjson_val *status) {
     static const char *const reasons[] = {"Completed", "Failed", "ObjectDeleted", "Deleted"};
     const char *reason = sl_json_str(status, "reason");
-    _cleanup_(sl_buf_done) struct sl_buf nodes = SL_BUF(FQ_MAX_NODE);
+    _cleanup_(sl_buf_done) struct sl_buf nodes = SL_BUF_SHORT(FQ_MAX_NODE);
     for (size_t i = 0; i < SL_LEN(reasons); i++)
         if (strcmp(reasons[i], reason) == 0)
             j->reason = reasons[i];
@@ -62,6 +62,7 @@ static void read_end(struct sl_fluxqueue *q, struct fq_job *j, yyjson_val *statu
         return;
     fq_put_node_list(q, j, &nodes);
     fq_set_text(&j->ran_on, sl_buf_str(&nodes));
+    j->ran = j->places.n;
 }
 
 /* What it had decided when it led is not so: its pods go nowhere, and stand on no node. */
@@ -97,6 +98,7 @@ void fq_status_decode(struct sl_fluxqueue *q, struct fq_job *j, yyjson_val *stat
     j->finished = sl_json_time(status, "finishedAt");
     j->position = (uint32_t)sl_json_int32(status, "queuePosition", 0);
     j->estimate = sl_json_time(status, "estimatedStart");
+    j->recorded.resumed = *state != '\0';
     read_places(q, j, sl_json_get(status, "nodes"));
     j->held = j->state == FQ_RUNNING && j->jobid; /* also if its nodes are gone: it grows then */
     if (fq_job_is_over(j))
@@ -131,7 +133,7 @@ static void put_nodes(const struct sl_fluxqueue *q, const struct fq_job *j, stru
 /* "node[0-3],login", for the column; what is too long ends in dots. */
 static void put_node_list(const struct sl_fluxqueue *q, const struct fq_job *j, struct sl_jw *w) {
     char text[FQ_MAX_SHOWN + 1];
-    _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(FQ_MAX_NODE);
+    _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF_SHORT(FQ_MAX_NODE);
     fq_put_node_list(q, j, &b);
     if (b.len > FQ_MAX_SHOWN)
         sl_fmt(text, sizeof text, "%.*s...", (int)(FQ_MAX_SHOWN - 3), sl_buf_str(&b));

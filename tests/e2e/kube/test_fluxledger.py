@@ -40,21 +40,42 @@ def bed(node_cluster, server, tmp_path_factory):
     del os.environ["STATE_DIRECTORY"]
 
 
+QUESTION = "SELECT group_name, group_size from pods_provisional;"  # of the seeds
+
+
 def test_questions(bed, server):
     """the tables that the seeds look at, while jobs run and wait and after they have ended"""
     for i in range(5):
         bed.api.request("POST", PODS, pod(f"run-{i}", cpu="6", sleep="600", duration=3600))
     until(lambda: server.query("SELECT count(*) FROM jobs WHERE started IS NOT NULL") == [["4"]], PATIENCE, "starts")
-    until(lambda: server.query("SELECT count(*) FROM pending_queue") == [["1"]], PATIENCE, "one that waits")
-    (waiting,) = server.query("SELECT namespace, flux_job_name, name, type, reservation, size FROM pending_queue")
+    until(lambda: len(server.query("SELECT name FROM reservations")) == 1, PATIENCE, "one that waits")
+    (shown,) = (j for j in bed.api.get(FLUXJOBS)["items"] if j["status"]["state"] != "Running")
+    name = shown["spec"]["name"]
+    waiting = server.query(
+        "SELECT namespace, flux_job_name, name, type, reservation, duration, size, queue FROM pending_queue"
+    )
     say(f"# pending_queue: {waiting}")
-    assert waiting[0] == "default" and waiting[1].endswith("-pod") and waiting[5] == "1", waiting
-    until(lambda: len(server.query("SELECT name, flux_id FROM reservations")) == 1, PATIENCE, "its reservation")
-    assert server.query("SELECT group_name, group_size FROM pods_provisional") is not None
+    assert waiting == [["default", f"{name}-pod", name, "Pod", "1", "3600", "1", "default"]]
+    assert server.query("SELECT name, flux_id FROM reservations") == [[name, str(shown["status"]["jobid"])]]
+    assert server.query(QUESTION) == [[name, "1"]]
+    tables = [row[1] for row in server.query("\\dt")]
+    assert {"events", "job_state", "sluice_schema"} <= set(tables), tables
+    # a group that waits for a member
+    gang = pod("gang-0", group_size=2)
+    gang["metadata"]["labels"] = {"fluxqueue/group-name": "gang"}
+    bed.api.request("POST", PODS, gang)
+    until(lambda: sorted(server.query(QUESTION)) == [["gang", "2"], [name, "1"]], PATIENCE, "the group")
+    assert server.query("SELECT name FROM pending_queue") == [[name]]
+    bed.api.request("DELETE", f"{PODS}/gang-0")
+    until(lambda: server.query(QUESTION) == [[name, "1"]], PATIENCE, "the end of the group")
     for i in range(5):
         bed.api.request("DELETE", f"{PODS}/run-{i}")
     bed.none_left()
     until(lambda: server.query("SELECT count(*) FROM jobs WHERE ended IS NULL") == [["0"]], PATIENCE, "ends")
+    assert server.query(QUESTION) == []
+    # one pod each: the time that they ran is that of their pods
+    used = server.query("SELECT name, run_seconds - pod_seconds FROM jobs WHERE started IS NOT NULL")
+    assert len(used) >= 4 and all(abs(float(row[1])) < 0.001 for row in used), used
 
 
 # ---- what the API server has seen ----
@@ -64,8 +85,12 @@ def seconds(stamp):
     return calendar.timegm(time.strptime(stamp, "%Y-%m-%dT%H:%M:%SZ")) if stamp else None
 
 
+WAITS = {"Pending", "Waiting", "Reserved"}
+
+
 class Seen(Watch):
-    """Follows FluxJobs: of each uid the times and places that its status has ever shown, in their order."""
+    """Follows FluxJobs: of each uid the times and places that its status has ever shown, in their order, and for when
+    it was promised a start; 0: it was not any more."""
 
     def __init__(self, cluster):
         super().__init__(cluster, "default")
@@ -75,7 +100,10 @@ class Seen(Watch):
 
     def _note(self, thing):
         meta, status = thing["metadata"], thing.get("status", {})
-        job = self.jobs.setdefault(meta["uid"], {"name": thing["spec"]["name"], "gone": False})
+        job = self.jobs.setdefault(meta["uid"], {"name": thing["spec"]["name"], "gone": False, "promised": [0]})
+        promised = seconds(status.get("estimatedStart")) if status.get("reservation") else 0
+        if status.get("state") in WAITS and promised != job["promised"][-1]:
+            job["promised"].append(promised)
         for field in ("jobid", "submittedAt", "startedAt", "finishedAt", "nodeList"):
             seen = job.setdefault(field, [])
             if status.get(field) and status[field] not in seen:
@@ -92,15 +120,42 @@ def recorded(server):
     """uid: its events in the order of the ledger."""
     found = {}
     for uid, *event in server.query(
-        "SELECT uid, kind, time_ns / 1000000000, coalesce(jobid, 0), coalesce(nodes, ''), number FROM events"
+        "SELECT uid, kind, time_ns / 1000000000, coalesce(jobid, 0), coalesce(nodes, ''), number,"
+        " coalesce(estimated_start_ns / 1000000000, 0) FROM events"
         " WHERE flux_job_name LIKE 'many-%' OR name LIKE 'many-%' ORDER BY id"
     ):
-        kind, at, jobid, nodes, number = event
-        found.setdefault(uid, []).append((kind, int(at), int(jobid), nodes, number))
+        kind, at, jobid, nodes, number, start = event
+        found.setdefault(uid, []).append((kind, int(at), int(jobid), nodes, number, int(start)))
     return found
 
 
 LAST = {"end", "cancel"}
+STATES = {**dict.fromkeys(WAITS, "pending"), "Running": "running", "Completed": "ended", "Failed": "ended"}
+
+
+def as_shown(bed):
+    """uid: the state of its job now, and the second of its reservation."""
+    found = {}
+    for job in bed.api.get(FLUXJOBS)["items"]:
+        status = job.get("status", {})
+        promised = str(seconds(status["estimatedStart"])) if status.get("reservation") else ""
+        found[job["metadata"]["uid"]] = (STATES.get(status.get("state")), promised)
+    return found
+
+
+def as_recorded(server):
+    """The same of those that are there, as the ledger has it."""
+    rows = server.query(
+        "SELECT uid, state, CASE WHEN reservation = 1 THEN estimated_start_ns / 1000000000 END FROM job_state"
+        " WHERE name LIKE 'many-%' AND state <> 'cancelled'"
+    )
+    return {uid: (state, promised) for uid, state, promised in rows}
+
+
+def is_part(few, many):
+    """Are these, in their order, some of those?"""
+    rest = iter(many)
+    return all(x in rest for x in few)
 
 
 def differences(seen, ledger):
@@ -126,6 +181,10 @@ def differences(seen, ledger):
                 wrong.append(f"{name}: {kind} at {by.get(kind)}, expected {times}")
         if any(e[1] != job["jobid"][0] for kind in order for e in by[kind]) or len(job["jobid"]) != 1:
             wrong.append(f"{name}: another job id")
+        # Statuses that follow each other closely may be recorded as the last of them.
+        promised = [0] + [e[5] if e[0] == "reserve" else 0 for e in events if e[0] in ("reserve", "unreserve")]
+        if not is_part(promised, job["promised"]) or any(a == b for a, b in zip(promised, promised[1:])):
+            wrong.append(f"{name}: promised {promised}")
         # One that was deleted before its start could be shown has none.
         if job["startedAt"] and [e[2] for e in by["start"] if e[2]] != job["nodeList"]:
             wrong.append(f"{name}: started on {by['start']}")
@@ -191,9 +250,14 @@ def test_killed(bed, server):
         kill(bed, server, seen)
         creators.join(PATIENCE)
         assert not creators.is_alive()
-        at_once(bed.api, [i for i in range(max(0, JOBS - 5 * EVERY), JOBS) if is_large(i)], delete, 1)
         small = sum(not is_large(i) for i in range(JOBS))
         until(lambda: len(seen.ended) >= small, PATIENCE, "all jobs to end")
+        # the last large ones run, but for one that waits
+        until(lambda: as_shown(bed) == as_recorded(server), 60, "the ledger to be as the FluxJobs are")
+        states = [state for state, _ in as_shown(bed).values()]
+        assert states.count("running") == 4 and states.count("pending") == 1, states
+        assert any(promised for _, promised in as_shown(bed).values())
+        at_once(bed.api, [i for i in range(max(0, JOBS - 5 * EVERY), JOBS) if is_large(i)], delete, 1)
         until(
             lambda: all(j["gone"] for j in list(seen.jobs.values()) if is_large(int(j["name"][5:]))),
             PATIENCE,

@@ -23,6 +23,7 @@
 #include "core/base/prng.h"
 #include "lib/ledger/ceilings.h"
 #include "lib/ledger/ledger.h"
+#include "lib/ledger/schema.h"
 
 #define FX_PATIENCE (60 * SL_SEC)
 #define FX_EPOCH (INT64_C(1700000000) * SL_SEC)
@@ -136,7 +137,9 @@ static inline void fx_life(struct fx *f, uint64_t job) {
         e.at += 10 * SL_SEC;
         e.resources = i ? SL_TEXT("") : SL_TEXT("[{'type':'slot','count':4}]");
         e.nodes = e.kind == SL_LEDGER_START ? sl_text_of(nodes) : SL_TEXT("");
-        e.reason = e.kind == SL_LEDGER_END ? SL_TEXT("Complete") : SL_TEXT("");
+        e.reason = e.kind == SL_LEDGER_END     ? SL_TEXT("Complete")
+                   : e.kind == SL_LEDGER_QUEUE ? SL_TEXT("Busy")
+                                               : SL_TEXT("");
         while (!sl_ledger_append(f->l, &e))
             fx_nap(1);
     }
@@ -190,6 +193,29 @@ static inline const char *fx_query(const char *path, const char *sql) {
 static inline int64_t fx_number(const char *path, const char *sql) {
     return strtoll(fx_query(path, sql), NULL, 10);
 }
+
+/* A ledger of version 1, with a job that waits and one that ran, as SQL. To be freed. */
+static inline char *fx_version_1(enum ledger_dialect d) {
+    static const char rows[] =
+        "UPDATE sluice_schema SET version = 1;"
+        "INSERT INTO events(time_ns, uid, kind, number, name, size) VALUES"
+        " (0, 'old', 'submit', 1, 'old', 3), (0, 'ran', 'submit', 1, 'ran', 2),"
+        " (10000000000, 'ran', 'start', 10, 'ran', 2), (20000000000, 'ran', 'end', 20, 'ran', 2);"
+        "INSERT INTO job_state(uid, last_ns, name, size, state, state_ns, submitted_ns,"
+        " first_started_ns, started_ns, ended_ns, reservation, starts, run_ns) VALUES"
+        " ('old', 0, 'old', 3, 'pending', 0, 0, NULL, NULL, NULL, 0, 0, 0),"
+        " ('ran', 20000000000, 'ran', 2, 'ended', 20000000000, 0, 10000000000, 10000000000,"
+        " 20000000000, 0, 1, 10000000000);";
+    char *schema = ledger_sql(d, ledger_sql_file("ledger-1.sql")), *text = sl_alloc(1 << 15);
+
+    sl_fmt(text, 1 << 15, "%s; %s; %s", LEDGER_SQL_VERSION, schema, rows);
+    sl_freep(&schema);
+    return text;
+}
+
+#define FX_VERSION_2                                                                               \
+    "SELECT (SELECT version FROM sluice_schema), (SELECT count(*) FROM runs), (SELECT "            \
+    "CAST(sum(pod_seconds) AS BIGINT) FROM jobs), (SELECT sum(group_size) FROM pods_provisional)"
 
 #define FX_TWICE                                                                                   \
     "SELECT count(*) FROM (SELECT uid FROM events GROUP BY uid, kind, number HAVING count(*) > "   \

@@ -73,7 +73,7 @@ static void test_refused(void **state) {
         {folder, NULL, "Is a directory", SL_EIO},
         {other, NULL, "another program", SL_EINVAL},
         {text, NULL, "not a database", SL_EINVAL},
-        {newer, NULL, "newer version of Sluice (schema 7, supported: 1)", SL_EINVAL},
+        {newer, NULL, "newer version of Sluice (schema 7, supported: 2)", SL_EINVAL},
         {"mysql://root:geheim@db/x", NULL, "mysql:// is no ledger", SL_EINVAL},
         {"postgres://u:geheim@db/x", NULL, "needs the path of a spool", SL_EINVAL},
         {"postgres://u:geheim@db/x?nonsense=1", f.spool, "malformed", SL_EINVAL},
@@ -144,7 +144,7 @@ static void test_fields(void **state) {
                                               .given = k == 0 ? 0 : 31,
                                               .jobid = INT64_MAX,
                                               .priority = -5,
-                                              .size = 3,
+                                              .size = 3 + k,
                                               .duration = 60 * SL_SEC,
                                               .estimate = 99,
                                               .nodes = SL_TEXT("n1,n2"),
@@ -158,11 +158,11 @@ static void test_fields(void **state) {
     fx_flush(&f);
     assert_string_equal(fx_query(f.file, "SELECT kind FROM events ORDER BY id"),
                         "submit\nqueue\nreserve\nunreserve\nstart\npod_bind\nresize\nend\n"
-                        "cancel\nreject");
+                        "cancel\nreject\ngather");
     assert_string_equal(
         fx_query(f.file, "SELECT * FROM events WHERE kind IN ('submit', 'reject') ORDER BY id"),
         "1|1|u-1|submit|-9223372036854775808|ns|na'me|Job|fj|-|q|me|-|-|g|-|-|n1,n2|{}|r|m\nm\n"
-        "10|10|u-1|reject|-9223372036854775799|ns|na'me|Job|fj|9223372036854775807|q|me|-5|3|g|"
+        "10|10|u-1|reject|-9223372036854775799|ns|na'me|Job|fj|9223372036854775807|q|me|-5|12|g|"
         "60000000000|99|n1,n2|{}|r|m\nm");
     assert_int_equal(fx_stats(&f).refused, 1);
     fx_done(&f);
@@ -192,8 +192,8 @@ static void test_once(void **state) {
 }
 
 /* What follows for the job, by the letters of its events: S submit, Q queue, V reserve, U
- * unreserve, R start, B bind, Z resize, E end, C cancel, X reject; each with the second it happened
- * in. */
+ * unreserve, R start, B bind, Z resize, E end, C cancel, X reject, G gather; each with the second
+ * it happened in. */
 static void test_states(void **state) {
     static const struct {
         const char *events, *wanted; /* state, reservation, wait, run, starts, reason */
@@ -219,8 +219,11 @@ static void test_states(void **state) {
         {"B3 S0", "pending|0|-|-|0|S0"}, /* as it comes from two sources */
         {"S0 B8 R7", "running|0|7.0|-|1|R7"},
         {"S0 R7 E7", "ended|0|7.0|0.0|1|E7"},
+        {"G0", "gathering|0|-|-|0|G0"},
+        {"G0 S5 R7 E9", "ended|0|2.0|2.0|1|E9"},
+        {"G0 C4", "cancelled|0|-|0.0|0|C4"},
     };
-    static const char letters[] = "SQVURBZECX";
+    static const char letters[] = "SQVURBZECXG";
     struct fx f;
 
     (void)state;
@@ -258,6 +261,156 @@ static void test_states(void **state) {
                                        "run_seconds < 10000000"),
                      0);
     fx_done(&f);
+}
+
+/* Objects show whole seconds: what is reported from them after a crash comes before what was
+ * recorded of the same second, and is newer. */
+static void test_same_second(void **state) {
+    static const struct {
+        enum sl_ledger_kind kind;
+        int64_t ms;
+    } events[] = {{SL_LEDGER_SUBMIT, 5700}, {SL_LEDGER_START, 5000}, {SL_LEDGER_END, 5000}};
+    struct fx f;
+
+    (void)state;
+    fx_init(&f);
+    fx_open(&f);
+    for (size_t n = 1; n <= SL_LEN(events); n++)
+        for (size_t i = 0; i < n; i++)
+            assert_true(
+                sl_ledger_append(f.l, &(struct sl_ledger_event){.uid = n == 1   ? SL_TEXT("waits")
+                                                                       : n == 2 ? SL_TEXT("runs")
+                                                                                : SL_TEXT("ran"),
+                                                                .kind = events[i].kind,
+                                                                .at = events[i].ms * SL_MSEC,
+                                                                .given = SL_LEDGER_SIZE,
+                                                                .size = 1}));
+    fx_flush(&f);
+    assert_string_equal(fx_query(f.file, "SELECT uid, state FROM jobs ORDER BY uid"),
+                        "ran|ended\nruns|running\nwaits|pending");
+    assert_string_equal(fx_query(f.file, "SELECT wait_seconds, run_seconds, pod_seconds FROM jobs "
+                                         "WHERE uid = 'ran'"),
+                        "0.0|0.0|0.0");
+    assert_string_equal(fx_query(f.file, "SELECT uid, ended IS NULL FROM runs ORDER BY uid"),
+                        "ran|0\nruns|1");
+    fx_done(&f);
+}
+
+/* What has no number of its own: recorded if the job is not as it says, as often as that is. */
+static void test_as_it_is(void **state) {
+    static const struct {
+        enum sl_ledger_kind kind;
+        int64_t estimate, size;
+        const char *reason;
+    } events[] = {
+        {SL_LEDGER_UNRESERVE, 0, 2, ""},  {SL_LEDGER_SUBMIT, 0, 2, ""},
+        {SL_LEDGER_UNRESERVE, 0, 2, ""},  {SL_LEDGER_QUEUE, 0, 2, ""},
+        {SL_LEDGER_QUEUE, 0, 2, "Busy"},  {SL_LEDGER_RESERVE, 60, 2, ""},
+        {SL_LEDGER_RESERVE, 60, 2, ""},   {SL_LEDGER_RESERVE, 70, 2, ""},
+        {SL_LEDGER_RESERVE, 60, 2, ""},   {SL_LEDGER_UNRESERVE, 0, 2, ""},
+        {SL_LEDGER_UNRESERVE, 0, 2, ""},  {SL_LEDGER_RESERVE, 60, 2, ""},
+        {SL_LEDGER_QUEUE, 0, 3, ""},      {SL_LEDGER_START, 0, 3, ""},
+        {SL_LEDGER_RESIZE, 0, 3, ""},     {SL_LEDGER_RESIZE, 0, 4, ""},
+        {SL_LEDGER_RESIZE, 0, 4, ""},     {SL_LEDGER_RESIZE, 0, 3, ""},
+        {SL_LEDGER_QUEUE, 0, 3, ""},      {SL_LEDGER_QUEUE, 0, 3, ""},
+        {SL_LEDGER_REJECT, 0, 3, "No"},   {SL_LEDGER_REJECT, 0, 3, "No"},
+        {SL_LEDGER_QUEUE, 0, 3, "Again"}, {SL_LEDGER_REJECT, 0, 3, "No"},
+    };
+    struct fx f;
+
+    (void)state;
+    fx_init(&f);
+    fx_open(&f);
+    for (size_t i = 0; i < SL_LEN(events); i++)
+        assert_true(sl_ledger_append(
+            f.l, &(struct sl_ledger_event){.uid = SL_TEXT("u"),
+                                           .kind = events[i].kind,
+                                           .number = (int64_t)i,
+                                           .at = FX_EPOCH + (int64_t)i * SL_SEC,
+                                           .given = SL_LEDGER_SIZE |
+                                                    (events[i].estimate ? SL_LEDGER_ESTIMATE : 0),
+                                           .size = events[i].size,
+                                           .estimate = events[i].estimate,
+                                           .reason = sl_text_of(events[i].reason)}));
+    fx_flush(&f);
+    assert_string_equal(
+        fx_query(f.file,
+                 "SELECT group_concat(number, ' ') FROM (SELECT number FROM events ORDER BY id)"),
+        "0 1 4 5 7 8 9 11 12 13 15 17 18 20 22 23");
+    fx_done(&f);
+}
+
+/* What grew, shrank, and ran again: pods by the time that each of them had its place. */
+static void test_runs(void **state) {
+    static const struct {
+        enum sl_ledger_kind kind;
+        int64_t second, size;
+    } events[] = {
+        {SL_LEDGER_SUBMIT, 0, 4},  {SL_LEDGER_QUEUE, 5, 5},  {SL_LEDGER_START, 10, 4},
+        {SL_LEDGER_RESIZE, 20, 6}, {SL_LEDGER_QUEUE, 30, 0}, {SL_LEDGER_RESERVE, 35, 2},
+        {SL_LEDGER_START, 40, 2},  {SL_LEDGER_END, 50, -1},
+    };
+    struct fx f;
+
+    (void)state;
+    fx_init(&f);
+    fx_open(&f);
+    for (size_t i = 0; i < SL_LEN(events); i++)
+        assert_true(sl_ledger_append(
+            f.l, &(struct sl_ledger_event){.uid = SL_TEXT("u"),
+                                           .kind = events[i].kind,
+                                           .number = events[i].second,
+                                           .at = FX_EPOCH + events[i].second * SL_SEC,
+                                           .queue = SL_TEXT("batch"),
+                                           .given = events[i].size < 0 ? 0 : SL_LEDGER_SIZE,
+                                           .size = events[i].size,
+                                           .reason = SL_TEXT("r")}));
+    fx_flush(&f);
+    assert_string_equal(
+        fx_query(f.file, "SELECT began, ended, size, seconds, pod_seconds, queue FROM runs ORDER "
+                         "BY began_ns"),
+        "2023-11-14T22:13:30.000Z|2023-11-14T22:13:40.000Z|4|10.0|40.0|batch\n"
+        "2023-11-14T22:13:40.000Z|2023-11-14T22:13:50.000Z|6|10.0|60.0|batch\n"
+        "2023-11-14T22:14:00.000Z|2023-11-14T22:14:10.000Z|2|10.0|20.0|batch");
+    assert_string_equal(fx_query(f.file, "SELECT size, starts, run_seconds, pod_seconds FROM jobs"),
+                        "2|2|30.0|120.0");
+    assert_string_equal(
+        fx_query(f.file,
+                 "SELECT queue, count(*), sum(pod_seconds) / 3600 AS pod_hours FROM jobs WHERE uid "
+                 "IN (SELECT uid FROM job_state WHERE ended_ns >= strftime('%s', '2023-11-01') * "
+                 "1000000000 AND ended_ns < strftime('%s', '2023-12-01') * 1000000000) GROUP BY "
+                 "queue ORDER BY pod_hours DESC"),
+        "batch|1|0.0333333333333333");
+    /* Of one that runs up to now. */
+    assert_true(sl_ledger_append(f.l, &(struct sl_ledger_event){.uid = SL_TEXT("v"),
+                                                                .kind = SL_LEDGER_START,
+                                                                .at = FX_EPOCH,
+                                                                .given = SL_LEDGER_SIZE,
+                                                                .size = 2}));
+    fx_flush(&f);
+    assert_string_equal(fx_query(f.file, "SELECT pod_seconds > 1.9 * run_seconds, run_seconds > "
+                                         "1000000 FROM jobs WHERE uid = 'v'"),
+                        "1|1");
+    fx_done(&f);
+}
+
+/* A file of before goes on. */
+static void test_version_1(void **state) {
+    char *sql = fx_version_1(LEDGER_SQLITE);
+    struct fx f;
+
+    (void)state;
+    fx_init(&f);
+    (void)close(open(f.file, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+    fx_exec(f.file, "PRAGMA application_id = 1397509191"); /* "SLLG" */
+    fx_exec(f.file, sql);
+    fx_open(&f);
+    fx_life(&f, 1);
+    fx_flush(&f);
+    assert_string_equal(fx_query(f.file, FX_VERSION_2), "2|2|60|3");
+    assert_int_equal(fx_number(f.file, "SELECT count(*) FROM events"), 4 + FX_LIFE);
+    fx_done(&f);
+    sl_freep(&sql);
 }
 
 /* Under the names that fluxqueue and fluxnetes have. */
@@ -694,6 +847,9 @@ static void test_plans(void **state) {
     } cases[] = {
         {"SELECT * FROM pending_queue", "job_pending"},
         {"SELECT * FROM pods_provisional", "job_pending"},
+        {"SELECT * FROM pods_provisional", "job_gathering"},
+        {"SELECT * FROM runs WHERE uid = 'x'", "SEARCH n USING INDEX sqlite_autoindex_events_1"},
+        {"SELECT pod_seconds FROM jobs WHERE uid = 'x'", "SEARCH e USING INDEX"},
         {"SELECT * FROM reservations", "job_reserved"},
         {"SELECT uid FROM job_state WHERE ended_ns < 5 ORDER BY ended_ns, uid LIMIT 9",
          "job_ended"},
@@ -796,15 +952,17 @@ static void test_spool_ceiling(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_paths),     cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_read_only), cmocka_unit_test(test_fields),
-        cmocka_unit_test(test_once),      cmocka_unit_test(test_states),
-        cmocka_unit_test(test_views),     cmocka_unit_test(test_texts),
-        cmocka_unit_test(test_any_texts), cmocka_unit_test(test_full_queue),
-        cmocka_unit_test(test_disk_full), cmocka_unit_test(test_close_full),
-        cmocka_unit_test(test_kills),     cmocka_unit_test(test_retention),
-        cmocka_unit_test(test_threads),   cmocka_unit_test(test_plans),
-        cmocka_unit_test(test_spool),     cmocka_unit_test(test_spool_ceiling),
+        cmocka_unit_test(test_paths),       cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_read_only),   cmocka_unit_test(test_fields),
+        cmocka_unit_test(test_once),        cmocka_unit_test(test_states),
+        cmocka_unit_test(test_same_second), cmocka_unit_test(test_as_it_is),
+        cmocka_unit_test(test_runs),        cmocka_unit_test(test_version_1),
+        cmocka_unit_test(test_views),       cmocka_unit_test(test_texts),
+        cmocka_unit_test(test_any_texts),   cmocka_unit_test(test_full_queue),
+        cmocka_unit_test(test_disk_full),   cmocka_unit_test(test_close_full),
+        cmocka_unit_test(test_kills),       cmocka_unit_test(test_retention),
+        cmocka_unit_test(test_threads),     cmocka_unit_test(test_plans),
+        cmocka_unit_test(test_spool),       cmocka_unit_test(test_spool_ceiling),
         cmocka_unit_test(test_poison),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,7 +8,8 @@
  * After every change: fluxwatch.c, and fluxusage.c when all of it is known. Then the faults end,
  * nothing ends any more, and the state is compared with what the objects say (fluxrest.c) and with
  * one that starts from nothing but the API. Then pods run as long as was said, and no start is
- * later than promised. At last everything is deleted, and nothing is left.
+ * later than promised. At last everything is deleted, and nothing is left. With --ledger all is
+ * recorded besides (fluxledger.c).
  *
  * Faults that were planted in the controller, and the first history that found each:
  *
@@ -35,7 +36,7 @@
 struct sums {
     uint64_t passed, failed, struck[FAKEAPI_FAULTS];
     uint64_t binds, starts, late, unknown, promises, moved, reused, fits, waits, rebuilt, usages,
-        delays, ruled_places;
+        delays, ruled_places, recorded;
 };
 
 static void storm(struct world *w) {
@@ -43,6 +44,7 @@ static void storm(struct world *w) {
     fakeapi_some_faults(&w->prng, 20, &faults);
     fakeapi_set_faults(w->api, &faults);
     w->disturbed = fakeapi_now(w->api) + STORM;
+    w->storms = true;
     for (uint32_t i = 0, n = 20 + world_below(w, 60); i < n; i++)
         fakeapi_at(w->api, fakeapi_now(w->api) + sl_prng_range(&w->prng, 0, STORM - 10 * SL_SEC),
                    actors_operate, w, i);
@@ -52,7 +54,10 @@ static void storm(struct world *w) {
 static void calm(struct world *w) {
     world_tell(w, "---- the network is whole again");
     fakeapi_set_faults(w->api, NULL);
+    w->storms = false;
     for (uint32_t i = 0; i < REPLICAS; i++) {
+        if (w->ledger)
+            world_kill(w, i); /* from now on all of them record what they do */
         world_start(w, i);
         fakeapi_cut(w->api, i);
     }
@@ -70,6 +75,7 @@ static void rest(struct world *w, const char *when) {
         world_fail(w, "there is no rest %s", when);
     if (!w->failed)
         rest_check(w);
+    ledger_check(w);
     world_compare(w);
     w->frozen = false;
 }
@@ -113,11 +119,12 @@ static void run(struct world *w) {
 
 /* ---- all histories ---- */
 
-static void run_one(struct sums *sum, uint64_t seed, bool verbose) {
+static void run_one(struct sums *sum, uint64_t seed, bool verbose, bool ledger) {
     struct world *w = sl_alloc0(1, sizeof *w);
     struct fakeapi_stats stats;
     w->seed = seed;
     w->verbose = verbose;
+    w->with_ledger = ledger;
     seed_key(seed);
     world_begin(w);
     run(w);
@@ -137,6 +144,7 @@ static void run_one(struct sums *sum, uint64_t seed, bool verbose) {
     sum->usages += w->usages;
     sum->delays += w->delays;
     sum->ruled_places += w->ruled_places;
+    sum->recorded += w->recorded;
     sum->passed += !w->failed;
     if (w->failed && sum->failed++ < 40)
         (void)printf("seed %llu: %s\n", (unsigned long long)seed, w->why);
@@ -181,16 +189,18 @@ int main(int argc, char **argv) {
     const char *many = getenv("SL_SEEDS");
     uint64_t first = 1, seeds = many ? strtoull(many, NULL, 10) : 2000;
     struct sums sum = {0};
-    bool verbose = false;
+    bool verbose = false, ledger = false;
     sl_log_set(SL_LOG_ERROR);
-    for (int i = 1; i < argc; i++)
+    for (int i = 1; i < argc; i++) {
         verbose |= strcmp(argv[i], "--verbose") == 0;
+        ledger |= strcmp(argv[i], "--ledger") == 0;
+    }
     if (verbose)
         (void)setvbuf(stdout, NULL, _IOLBF, 0);
     for (int i = 1; i + 1 < argc; i++) {
         uint64_t n = strtoull(argv[i + 1], NULL, 10);
         if (strcmp(argv[i], "--seed") == 0) {
-            run_one(&sum, n, verbose);
+            run_one(&sum, n, verbose, ledger);
             seeds = 0;
         } else if (strcmp(argv[i], "--seeds") == 0) {
             seeds = n;
@@ -199,8 +209,9 @@ int main(int argc, char **argv) {
         }
     }
     for (uint64_t s = first; s < first + seeds; s++)
-        run_one(&sum, s, verbose);
+        run_one(&sum, s, verbose, ledger);
     check_sums(&sum, seeds);
+    check(&sum, ledger && seeds && !sum.recorded, "the ledger was never compared");
     (void)printf("%llu passed, %llu failed, 0 skipped\n", (unsigned long long)sum.passed,
                  (unsigned long long)sum.failed);
     return sum.failed ? 1 : 0;

@@ -49,9 +49,11 @@ int world_send(struct world *w, enum sl_kube_method method, const char *path, co
 /* ---- replicas ---- */
 
 static struct sl_fluxqueue *new_queue(struct world *w, struct fakeapi *api, uint32_t client,
-                                      uint64_t seed, bool standby, bool eager) {
+                                      uint64_t seed, bool standby, bool eager,
+                                      struct sl_ledger *ledger) {
     return sl_fluxqueue_new(&(struct sl_fluxqueue_spec){.client = fakeapi_port(api, client),
                                                         .settings = w->settings,
+                                                        .ledger = ledger,
                                                         .instance = "test",
                                                         .seed = seed,
                                                         .standby = standby,
@@ -69,7 +71,7 @@ void world_start(struct world *w, uint32_t i) {
         fakeapi_port(w->api, i),
         &(struct sl_lease_spec){"sluice-system", "lease", name, 4 * SL_SEC, 3 * SL_SEC, SL_SEC},
         sl_prng_next(&w->prng));
-    r->q = new_queue(w, w->api, i, sl_prng_next(&w->prng), true, false);
+    r->q = new_queue(w, w->api, i, sl_prng_next(&w->prng), true, false, ledger_of_next(w));
     world_tell(w, "replica %u starts", i);
 }
 
@@ -121,6 +123,7 @@ static void turn(struct world *w) {
         sl_fluxqueue_tick(r->q);
         note_known(w, i);
     }
+    ledger_flush(w);
     sl_cluster_tick(w->cluster);
     bound_check(w);
     w->turns++;
@@ -249,7 +252,7 @@ void world_compare(struct world *w) {
     fakeapi_step_clock(copy, OBSERVER, off); /* it goes on where the leader is */
     fakeapi_on_change(copy, count_write, &watched);
     bool eager = sl_inf_watches(leader->inf, FQ_NODE) && !has_work(w);
-    struct sl_fluxqueue *fresh = new_queue(w, copy, OBSERVER, w->seed, false, eager);
+    struct sl_fluxqueue *fresh = new_queue(w, copy, OBSERVER, w->seed, false, eager, NULL);
     /* Whoever waits for a job that overruns is looked at each second: between them it rests. */
     sl_time until = fakeapi_now(copy) + REBUILD, rested = 0;
     for (uint32_t i = 0; fakeapi_now(copy) < until && !w->failed; i++) {
@@ -312,6 +315,7 @@ void world_begin(struct world *w) {
     w->ruled = w->seed >= RULED;
     sl_prng_init(&w->prng, w->seed);
     w->leader = FAKEAPI_NOBODY;
+    ledger_begin(w);
     w->api = fakeapi_new(w->seed);
     fakeapi_register(w->api, &kind);
     fakeapi_on_change(w->api, watch_change, w);
@@ -328,6 +332,7 @@ void world_begin(struct world *w) {
 void world_end(struct world *w) {
     for (uint32_t i = 0; i < REPLICAS; i++)
         world_kill(w, i);
+    ledger_end(w);
     sl_cluster_free(w->cluster);
     fakeapi_free(w->api);
     sl_settings_free(w->settings);

@@ -28,6 +28,7 @@
 #include "fakeapi.h"
 #include "kube/client/lease.h"
 #include "lib/json/json.h"
+#include "lib/ledger/ledger.h"
 #include "lib/log/log.h"
 #include "manager/config/config.h"
 #include "manager/fluxqueue/fluxqueue.h"
@@ -118,9 +119,13 @@ struct world {
     sl_time broken;    /* no promise of a start holds that is older */
     uint64_t compared; /* the version of the API when usage was compared last */
     sl_time bound_at;  /* when pods that wait were looked at last */
+    bool with_ledger, storms, ledger_lost; /* fluxledger.c */
+    struct sl_ledger *ledger;
+    char ledger_folder[64];
+    uint32_t processes, recorded;
     uint64_t turns, writes;
     bool verbose, failed;
-    char why[400];
+    char why[1000];
     /* what happened */
     uint64_t binds, starts, late, unknown, promises, moved, reused, fits, waits, rebuilt;
     uint64_t usages, delays, ruled_places;
@@ -183,6 +188,15 @@ void bound_check(struct world *w);
 void rest_check(struct world *w);
 /* Everything was deleted. */
 void rest_empty(struct world *w);
+
+/* ---- the ledger (fluxledger.c) ---- */
+void ledger_begin(struct world *w);
+void ledger_end(struct world *w);
+/* Of the next process; NULL: none, or it loses what it records. */
+struct sl_ledger *ledger_of_next(struct world *w);
+/* After each turn, so that the file keeps up with the virtual clock. */
+void ledger_flush(struct world *w);
+void ledger_check(struct world *w);
 
 /* ---- actors (fluxactors.c) ---- */
 void actors_begin(struct world *w);

@@ -162,8 +162,9 @@ static void test_names(void **state) {
     assert_int_equal(count(is, "lammps-0|"), 0);
 }
 
-/* What the ledger says of the jobs now. */
-static void assert_jobs(struct world *w, const char *name, const char *sql, int64_t wanted) {
+/* What the ledger says of the jobs now: a number, or a text; NULL as "-". */
+static const char *ask(struct world *w, const char *name, const char *sql) {
+    static char answer[4096];
     struct sl_err err = {0};
     char path[128];
     sqlite3 *db = NULL;
@@ -174,11 +175,23 @@ static void assert_jobs(struct world *w, const char *name, const char *sql, int6
     assert_int_equal(sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL), SQLITE_OK);
     assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &s, NULL), SQLITE_OK);
     assert_int_equal(sqlite3_step(s), SQLITE_ROW);
-    int64_t is = sqlite3_column_int64(s, 0);
+    const char *text = (const char *)sqlite3_column_text(s, 0);
+    sl_fmt(answer, sizeof answer, "%s", text ? text : "-");
     (void)sqlite3_finalize(s);
     (void)sqlite3_close(db);
-    if (is != wanted)
-        fail_msg("%s: %lld instead of %lld", sql, (long long)is, (long long)wanted);
+    return answer;
+}
+
+static void assert_answer(struct world *w, const char *name, const char *sql, const char *wanted) {
+    const char *is = ask(w, name, sql);
+    if (strcmp(is, wanted) != 0)
+        fail_msg("%s: %s instead of %s", sql, is, wanted);
+}
+
+static void assert_jobs(struct world *w, const char *name, const char *sql, int64_t wanted) {
+    char text[32];
+    sl_fmt(text, sizeof text, "%lld", (long long)wanted);
+    assert_answer(w, name, sql, text);
 }
 
 /* What ran, or was rejected, and waits again is pending, as often as that happens; and what was
@@ -224,6 +237,219 @@ static void test_back(void **state) {
     assert_jobs(w, "sixth", events, 7);
 }
 
+static void reopen(struct world *w, const char *name) {
+    stop(w, 0);
+    if (w->ledger)
+        ledger_close(w);
+    if (name)
+        ledger_open(w, name);
+    start(w, 0, false);
+}
+
+#define LARGE_EVENTS                                                                               \
+    "SELECT group_concat(kind, ' ') FROM (SELECT kind FROM events WHERE name = 'large' ORDER BY "  \
+    "id)"
+#define RESERVED                                                                                   \
+    "SELECT count(*) || ' ' || (SELECT group_concat(reservation) FROM pending_queue WHERE name = " \
+    "'large') FROM reservations WHERE name = 'large'"
+
+/* The same time may be promised again, after another one or none. */
+static void test_reserved_again(void **state) {
+    struct world *w = *state;
+    reopen(w, "seventh");
+    node(w, "n0", "4");
+    pod(w, "long", "3", "'fluxqueue/duration':'1000'", "");
+    run(w, SL_SEC);
+    pod(w, "large", "4", "'fluxqueue/duration':'1000'", "");
+    run(w, SL_SEC);
+    char promised[64];
+    sl_fmt(promised, sizeof promised, "%s", at(w, FLUXJOBS "/large-pod", "status.estimatedStart"));
+    assert_answer(w, "seventh", RESERVED, "1 1");
+    for (int i = 0; i < 2; i++) {
+        pod(w, "urgent", "4", "'fluxqueue/duration':'1000'", "'priority':10");
+        run(w, 90 * SL_SEC);
+        assert_field(w, FLUXJOBS "/large-pod", "status.state", "Waiting");
+        assert_answer(w, "seventh", RESERVED, "0 0");
+        drop(w, PODS "/urgent");
+        run(w, 90 * SL_SEC);
+        assert_field(w, FLUXJOBS "/large-pod", "status.estimatedStart", promised);
+        assert_answer(w, "seventh", RESERVED, "1 1");
+    }
+    assert_answer(w, "seventh", LARGE_EVENTS, "submit reserve unreserve reserve unreserve reserve");
+    restart(w, "seventh");
+    assert_answer(w, "seventh", LARGE_EVENTS, "submit reserve unreserve reserve unreserve reserve");
+}
+
+/* The clock may be set back: what comes after is later all the same. */
+static void test_clock(void **state) {
+    struct world *w = *state;
+    reopen(w, "twelfth");
+    node(w, "n0", "4");
+    set(w, "lammps", 1, "1");
+    run(w, 5 * SL_SEC);
+    assert_answer(w, "twelfth", "SELECT state FROM jobs", "running");
+    fakeapi_step_clock(w->api, 0, -SL_HOUR);
+    patch(w, SETS "/lammps", SL_JSON_CONST({"spec" : {"replicas" : 0}}));
+    run(w, 5 * SL_SEC);
+    assert_answer(w, "twelfth", "SELECT state FROM jobs", "pending");
+    patch(w, SETS "/lammps", SL_JSON_CONST({"spec" : {"replicas" : 1}}));
+    run(w, 5 * SL_SEC);
+    assert_answer(w, "twelfth", "SELECT state || ' ' || starts FROM jobs", "running 2");
+    drop(w, SETS "/lammps");
+    run(w, 5 * SL_SEC);
+    assert_answer(w, "twelfth", "SELECT state FROM jobs", "cancelled");
+}
+
+/* A job may start several times in a second. */
+static void test_started_again(void **state) {
+    struct world *w = *state;
+    reopen(w, "eighth");
+    node(w, "n0", "4");
+    set(w, "lammps", 1, "1");
+    run(w, 5 * SL_SEC);
+    for (int i = 0; i < 3; i++) {
+        patch(w, SETS "/lammps", SL_JSON_CONST({"spec" : {"replicas" : 0}}));
+        run(w, 100 * SL_MSEC);
+        assert_field(w, FLUXJOBS "/lammps-statefulset", "status.reason", "ScaledToZero");
+        assert_answer(w, "eighth", "SELECT state FROM jobs", "pending");
+        patch(w, SETS "/lammps", SL_JSON_CONST({"spec" : {"replicas" : 1}}));
+        run(w, 100 * SL_MSEC);
+        assert_field(w, FLUXJOBS "/lammps-statefulset", "status.state", "Running");
+        assert_answer(w, "eighth", "SELECT state FROM jobs", "running");
+    }
+    assert_answer(w, "eighth", "SELECT starts FROM jobs", "4");
+    /* As it is, although the last start is ahead of the clock. */
+    patch(w, SETS "/lammps", SL_JSON_CONST({"spec" : {"replicas" : 0}}));
+    run(w, 100 * SL_MSEC);
+    assert_answer(w, "eighth", "SELECT state FROM jobs", "pending");
+    drop(w, SETS "/lammps");
+    run(w, SL_SEC);
+    assert_answer(w, "eighth", "SELECT state || ' ' || (ended >= started) FROM jobs",
+                  "cancelled 1");
+}
+
+static void member(struct world *w, const char *name, int size, const char *cpu) {
+    char body[1024];
+    sl_fmt(body, sizeof body,
+           "{'metadata':{'name':'%s','labels':{'fluxqueue.seen':'yes','fluxqueue/group-name':'g'},"
+           "'annotations':{'fluxqueue/group-size':'%d'}},'spec':{'containers':[{'name':'main',"
+           "'resources':{'requests':{'cpu':'%s','memory':'64Mi'}}}],"
+           "'schedulerName':'FluxionScheduler','schedulingGates':[{'name':'fluxqueue'}]}}",
+           name, size, cpu);
+    create(w, PODS, body);
+}
+
+/* A group is there from its first member on, with its name, its queue and what it requests. */
+static void test_groups(void **state) {
+    static const char provisional[] =
+        "SELECT group_name || ' ' || group_size || ' ' || (SELECT count(*) FROM pending_queue) || "
+        "(SELECT ' ' || state FROM jobs) FROM pods_provisional";
+    struct world *w = *state;
+    reopen(w, "ninth");
+    node(w, "n0", "5");
+    create(w, PODS,
+           "{'metadata':{'name':'other'},'spec':{'nodeName':'n0','containers':[{'name':'main',"
+           "'resources':{'requests':{'cpu':'1'}}}]}}");
+    member(w, "a", 3, "1");
+    run(w, SL_SEC);
+    assert_field(w, FLUXJOBS "/g-group", "status.reason", "WaitingForMembers");
+    assert_answer(w, "ninth", provisional, "g 3 0 gathering");
+    reopen(w, "ninth");
+    run(w, SL_SEC);
+    assert_answer(w, "ninth", provisional, "g 3 0 gathering");
+    member(w, "b", 3, "1");
+    member(w, "c", 3, "3");
+    run(w, SL_SEC);
+    assert_field(w, FLUXJOBS "/g-group", "status.state", "Waiting");
+    assert_answer(w, "ninth", provisional, "g 3 1 pending");
+    assert_answer(w, "ninth", "SELECT group_name || ' ' || queue FROM jobs", "g default");
+    assert_answer(w, "ninth", "SELECT resources FROM jobs",
+                  "[{\"count\":2,\"slot\":{\"core\":1000,\"memory\":65536,\"pods\":1}},"
+                  "{\"count\":1,\"slot\":{\"core\":3000,\"memory\":65536,\"pods\":1}}]");
+    drop(w, PODS "/a");
+    drop(w, PODS "/b");
+    drop(w, PODS "/c");
+    run(w, 10 * SL_SEC); /* a ledger that is slow is waited for */
+    assert_answer(w, "ninth", "SELECT state FROM jobs", "cancelled");
+    /* One that never had all of them. */
+    member(w, "a", 3, "1");
+    run(w, SL_SEC);
+    drop(w, PODS "/a");
+    run(w, 10 * SL_SEC);
+    assert_field(w, FLUXJOBS "/g-group", "status.state", "(absent)");
+    assert_answer(w, "ninth",
+                  "SELECT group_concat(kind, ' ') FROM (SELECT kind FROM events ORDER BY id)",
+                  "gather submit cancel gather cancel");
+    assert_jobs(w, "ninth", "SELECT count(*) FROM jobs WHERE state = 'cancelled'", 2);
+}
+
+/* What grows and shrinks is counted by the time that each pod had its place. */
+static void test_pod_seconds(void **state) {
+    struct world *w = *state;
+    reopen(w, "tenth");
+    node(w, "n0", "9");
+    set(w, "lammps", 2, "1");
+    run(w, 100 * SL_SEC);
+    child(w, "StatefulSet", "lammps", 0);
+    child(w, "StatefulSet", "lammps", 1);
+    patch(w, SETS "/lammps", SL_JSON_CONST({"spec" : {"replicas" : 4}}));
+    child(w, "StatefulSet", "lammps", 2);
+    child(w, "StatefulSet", "lammps", 3);
+    run(w, 100 * SL_SEC);
+    assert_answer(w, "tenth", "SELECT size FROM jobs", "4");
+    drop(w, PODS "/lammps-2");
+    drop(w, PODS "/lammps-3");
+    patch(w, SETS "/lammps", SL_JSON_CONST({"spec" : {"replicas" : 1}}));
+    drop(w, PODS "/lammps-1");
+    run(w, 100 * SL_SEC);
+    drop(w, PODS "/lammps-0");
+    patch(w, SETS "/lammps", SL_JSON_CONST({"spec" : {"replicas" : 0}}));
+    run(w, 100 * SL_SEC);
+    drop(w, SETS "/lammps");
+    run(w, 100 * SL_SEC);
+    assert_answer(w, "tenth", "SELECT min(size) || ' ' || max(size) FROM runs", "1 4");
+    int64_t pod_seconds = strtoll(ask(w, "tenth", "SELECT pod_seconds FROM jobs"), NULL, 10);
+    assert_in_range(pod_seconds, 690, 710);
+    assert_jobs(w, "tenth", "SELECT count(*) FROM runs WHERE ended IS NULL", 0);
+}
+
+/* What objects showed, and a process that was killed had not recorded, the next one records; and
+ * once. */
+static void test_unrecorded(void **state) {
+    struct world *w = *state;
+    reopen(w, "eleventh");
+    node(w, "n0", "8");
+    set(w, "lammps", 1, "1");
+    set(w, "grows", 1, "1");
+    pod(w, "long", "3", "'fluxqueue/duration':'1000'", "");
+    run(w, SL_SEC);
+    pod(w, "large", "6", "'fluxqueue/duration':'1000'", "");
+    run(w, SL_SEC);
+    child(w, "StatefulSet", "grows", 0);
+    run(w, SL_SEC);
+    assert_field(w, FLUXJOBS "/lammps-statefulset", "status.state", "Running");
+    reopen(w, NULL);
+    run(w, SL_SEC);
+    patch(w, SETS "/lammps", SL_JSON_CONST({"spec" : {"replicas" : 0}}));
+    patch(w, SETS "/grows", SL_JSON_CONST({"spec" : {"replicas" : 2}}));
+    child(w, "StatefulSet", "grows", 1);
+    create(w, PODS,
+           "{'metadata':{'name':'other'},'spec':{'nodeName':'n0','containers':[{'name':'main',"
+           "'resources':{'requests':{'cpu':'3'}}}]}}");
+    run(w, 10 * SL_SEC);
+    assert_field(w, FLUXJOBS "/large-pod", "status.reason", "Busy");
+    reopen(w, "eleventh");
+    run(w, 10 * SL_SEC);
+    assert_answer(w, "eleventh", "SELECT state || ' ' || size FROM jobs WHERE name = 'lammps'",
+                  "pending 0");
+    assert_answer(w, "eleventh", "SELECT state || ' ' || size FROM jobs WHERE name = 'grows'",
+                  "running 2");
+    assert_answer(w, "eleventh", RESERVED, "0 0");
+    int64_t events = strtoll(ask(w, "eleventh", "SELECT count(*) FROM events"), NULL, 10);
+    restart(w, "eleventh");
+    assert_jobs(w, "eleventh", "SELECT count(*) FROM events", events);
+}
+
 static int begin(void **state) {
     (void)state;
     sl_fmt(folder, sizeof folder, "%s", "/tmp/sl-history-XXXXXX");
@@ -231,7 +457,9 @@ static int begin(void **state) {
 }
 
 static int end(void **state) {
-    static const char *const names[] = {"first", "second", "third", "fourth", "fifth", "sixth"};
+    static const char *const names[] = {"first", "second", "third",    "fourth",
+                                        "fifth", "sixth",  "seventh",  "eighth",
+                                        "ninth", "tenth",  "eleventh", "twelfth"};
     static const char *const endings[] = {"", "-wal", "-shm"};
     (void)state;
     for (size_t i = 0; i < SL_LEN(names); i++)
@@ -247,10 +475,9 @@ int main(void) {
     sl_log_set(SL_LOG_ERROR);
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(test_again),
-        TEST(test_deleted),
-        TEST(test_names),
-        TEST(test_back),
+        TEST(test_again),          TEST(test_deleted),       TEST(test_names), TEST(test_back),
+        TEST(test_reserved_again), TEST(test_started_again), TEST(test_clock), TEST(test_groups),
+        TEST(test_pod_seconds),    TEST(test_unrecorded),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }
