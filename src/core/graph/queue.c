@@ -3,8 +3,8 @@
  * A pass tries jobs while the reservations of all others are in the matcher, so that none can take
  * the place of another. What a job would get can only become better when something is given back;
  * so a pass asks again only those that this may concern. It is known by the earliest time from
- * which anything was given back: 'since' for the jobs that come now, 'later' for those that came
- * before it in this pass, which the next one asks.
+ * which anything was given back: 'since' in this pass, before the job that comes now, and
+ * 'last_given' in the one before, after the job was tried.
  *
  * 'walk' has the jobs that were tried and wait. What the next pass does not try of them has come to
  * stand too far behind, and loses its reservation.
@@ -30,6 +30,7 @@ struct job {
     uint32_t due;         /* its place in the heap of reservations */
     int64_t at, end;      /* of its reservation */
     int64_t reported_at;  /* the estimate that was reported last; NEVER: none */
+    uint32_t seen;        /* of what was given up in the last turn: so many before its try */
     uint64_t satisfiable; /* the change of the graph after which it was found to be */
     bool entitled;        /* when it was tried last it could have got a reservation */
     bool placed;          /* it was tried since it came to stand where it is in its line */
@@ -80,7 +81,9 @@ struct sl_queues {
     bool changed;                    /* anything may be different */
     bool freed;                      /* running jobs were removed, and they were planned to */
     int64_t freed_first, freed_last; /* end then */
-    int64_t later; /* since the last turn began, reservations were given up from here on */
+    /* Since the last turn began, these gave up reservations: from when on. In the turn that follows
+     * each is the least of itself and those behind it. */
+    SL_VEC(int64_t) given, last_given;
     /* in this turn */
     bool anew;           /* anything may be different */
     int64_t since;       /* before this time nothing has changed for the jobs that come now */
@@ -137,7 +140,6 @@ struct sl_queues *sl_queues_new(struct sl_match *m) {
 
     q->m = m;
     q->now = q->turned = INT64_MIN;
-    q->later = NEVER;
     q->changes = 1;
     q->generation = sl_graph_generation(sl_match_graph(m));
     sl_heap_init(&q->turns, least_first, turn_place, q);
@@ -163,6 +165,8 @@ void sl_queues_free(struct sl_queues *q) {
     sl_vec_free(&q->walk);
     sl_vec_free(&q->last);
     sl_vec_free(&q->moved);
+    sl_vec_free(&q->given);
+    sl_vec_free(&q->last_given);
     sl_map_done(&q->by_id);
     sl_map_done(&q->by_name);
     sl_heap_done(&q->turns);
@@ -295,7 +299,7 @@ static void leave_line(struct sl_queues *q, uint32_t i) {
 
 /* Something is free again from this time on. */
 static void note_release(struct sl_queues *q, int64_t at) {
-    q->later = at < q->later ? at : q->later;
+    *sl_vec_push(&q->given) = at;
     q->since = at < q->since ? at : q->since;
     q->capacity_freed = true;
 }
@@ -505,6 +509,7 @@ static void wait(struct sl_queues *q, uint32_t i) {
         unreserved(q, j);
     }
     j->walked = q->walk.n;
+    j->seen = q->given.n;
     *sl_vec_push(&q->walk) = i;
     if (line->n_tried == line->kept.n)
         (void)sl_vec_push(&line->kept);
@@ -589,7 +594,8 @@ static bool has_still(const struct sl_queues *q, int64_t id, const struct sl_gra
  * would be late, those behind give way to it. */
 static bool remake(struct sl_queues *q, uint32_t i) {
     const struct job *j = &q->jobs.v[i];
-    int64_t id = j->id, soon = j->at > q->now ? j->at : q->now + 1, later = q->later;
+    int64_t id = j->id, soon = j->at > q->now ? j->at : q->now + 1;
+    uint32_t given = q->given.n;
     enum sl_match_verdict verdict = SL_NEVER;
     struct sl_match_job_info info;
     struct sl_grant had = {0};
@@ -604,7 +610,7 @@ static bool remake(struct sl_queues *q, uint32_t i) {
         lift(q, NONE, 0);
         r = match_job(q, i, &verdict);
     } else if (was == 0 && has_still(q, id, &had)) {
-        q->later = later; /* nothing was given back */
+        q->given.n = given; /* nothing was given back */
     }
     sl_grant_done(&had);
     return conclude(q, i, r, verdict);
@@ -627,7 +633,9 @@ static void advance(struct sl_queues *q, uint32_t i) {
 static bool step_job(struct sl_queues *q, uint32_t i) {
     struct job *j = &q->jobs.v[i];
     const struct line *line = &q->lines.v[j->line];
-    bool could = j->entitled, walked = j->walked != NONE;
+    bool could = j->entitled, walked = j->walked != NONE, given = j->seen < q->last_given.n;
+    int64_t since =
+        given && q->last_given.v[j->seen] < q->since ? q->last_given.v[j->seen] : q->since;
 
     if (walked)
         q->last.v[j->walked] = NONE;
@@ -636,7 +644,8 @@ static bool step_job(struct sl_queues *q, uint32_t i) {
     if (!has_reservation(j)) {
         if (!j->placed)
             lift(q, j->line, j->priority);
-        bool asked = walked && !j->lifted && !q->capacity_freed && (could || !j->entitled);
+        bool asked =
+            walked && !j->lifted && !q->capacity_freed && !given && (could || !j->entitled);
         j->placed = true;
         j->lifted = false;
         if (!asked)
@@ -650,7 +659,7 @@ static bool step_job(struct sl_queues *q, uint32_t i) {
         if (sl_match_begin(q->m, j->id) < 0)
             return remake(q, i);
         start_job(q, i);
-    } else if (q->since < j->end) {
+    } else if (since < j->end) {
         advance(q, i);
     } else {
         wait(q, i);
@@ -682,13 +691,19 @@ static void begin_turn(struct sl_queues *q) {
     q->anew = q->changed;
     if (sl_queues_next(q) < q->now) /* one could not begin, and its time goes by */
         note_release(q, q->now);
-    q->capacity_freed = q->changed || q->freed || q->later != NEVER;
+    q->capacity_freed = q->changed || q->freed;
     /* Unless there was a turn at this time already, and they were still there. */
     bool in_time =
         !q->freed || (q->freed_first == q->now && q->freed_last == q->now && q->turned < q->now);
-    q->since = q->changed || !in_time ? q->now : q->later;
+    q->since = q->changed || !in_time ? q->now : NEVER;
     q->turned = q->now;
-    q->later = NEVER;
+    __typeof__(q->given) given = q->last_given;
+    q->last_given = q->given;
+    q->given = given;
+    sl_vec_clear(&q->given);
+    for (uint32_t k = q->last_given.n; k-- > 1;)
+        if (q->last_given.v[k] < q->last_given.v[k - 1])
+            q->last_given.v[k - 1] = q->last_given.v[k];
     q->stirred = q->changed = q->freed = false;
     __typeof__(q->last) old = q->last;
     q->last = q->walk;
@@ -772,7 +787,7 @@ void sl_queues_run(struct sl_queues *q, int64_t now, sl_decisions *ret) {
     uint32_t n = 0;
     do
         take_turn(q);
-    while (q->later != NEVER && ++n < SL_QUEUE_PASSES);
-    q->stirred = q->stirred || q->later != NEVER;
+    while (q->given.n > 0 && ++n < SL_QUEUE_PASSES);
+    q->stirred = q->stirred || q->given.n > 0;
     q->out = NULL;
 }
