@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A scheduling pass walks the jobs in order and records, in 'walk', those that were tried and wait.
- * The next pass walks again and reads the old walk along: a job that is in both at the same place
- * has had the same jobs before it. Changes in between are known from three things: marks in the old
- * walk where a job was removed, the ends of running jobs that were removed, and whether the graph
- * changed.
+ * A pass tries jobs while the reservations of all others are in the matcher, so that none can take
+ * the place of another. What a job would get can only become better when something is given back;
+ * so a pass asks again only those that this may concern. It is known by the earliest time from
+ * which anything was given back: 'since' in this pass, before the job that comes now, and
+ * 'last_given' in the one before, after the job was tried.
  *
- * A job may only be tried while no reservation of a later one is in the matcher, because in queue
- * order that one does not exist yet. So the first try of a pass lifts all reservations from there
- * on; they are made again when their jobs are tried. Hence: before the first try nothing changes,
- * and after it no later job has a reservation that was not made in this pass.
+ * 'walk' has the jobs that were tried and wait. What the next pass does not try of them has come to
+ * stand too far behind, and loses its reservation.
  */
 #include "core/graph/queue.h"
 
@@ -32,8 +30,10 @@ struct job {
     uint32_t due;         /* its place in the heap of reservations */
     int64_t at, end;      /* of its reservation */
     int64_t reported_at;  /* the estimate that was reported last; NEVER: none */
+    uint32_t seen;        /* of what was given up in the last turn: so many before its try */
     uint64_t satisfiable; /* the change of the graph after which it was found to be */
     bool entitled;        /* when it was tried last it could have got a reservation */
+    bool placed;          /* it was tried since it came to stand where it is in its line */
     bool lifted;          /* it lost its reservation in this turn and has not been tried since */
 };
 
@@ -49,7 +49,7 @@ struct line {
     SL_VEC(uint64_t) kept;
     /* in this turn */
     uint32_t n_tried;  /* that many of the first in line wait */
-    uint32_t reserved; /* have reservations */
+    uint32_t reserved; /* of these have reservations */
     uint32_t keep;     /* how many of 'kept' to keep */
     uint64_t next;     /* when its next job has its turn */
 };
@@ -57,11 +57,6 @@ struct line {
 struct name {
     char *text;
     uint32_t line;
-};
-
-struct step {
-    uint32_t job; /* NONE: it was taken out */
-    int64_t at;   /* then: when its reservation would have begun; NEVER: it had none */
 };
 
 struct sl_queues {
@@ -76,21 +71,23 @@ struct sl_queues {
     struct sl_heap due;   /* jobs with reservations, the earliest first */
     uint64_t arrivals;
     int64_t now;
-    int64_t turned;      /* when something was decided last */
-    uint64_t generation; /* of the graph */
-    uint64_t changes;    /* of the graph, as far as they were seen */
-    SL_VEC(struct step) walk, last;
+    int64_t turned;              /* when something was decided last */
+    uint64_t generation;         /* of the graph */
+    uint64_t changes;            /* of the graph, as far as they were seen */
+    SL_VEC(uint32_t) walk, last; /* NONE: it is there no more */
     /* since the last turn */
     SL_VEC(int64_t) moved;           /* jobs that gave up a reservation to stand elsewhere */
     bool stirred;                    /* something happened */
     bool changed;                    /* anything may be different */
     bool freed;                      /* running jobs were removed, and they were planned to */
     int64_t freed_first, freed_last; /* end then */
+    /* Since the last turn began, these gave up reservations: from when on. In the turn that follows
+     * each is the least of itself and those behind it. */
+    SL_VEC(int64_t) given, last_given;
     /* in this turn */
-    uint32_t read;       /* how far the last walk has been read */
+    bool anew;           /* anything may be different */
     int64_t since;       /* before this time nothing has changed for the jobs that come now */
-    bool capacity_freed; /* something before the jobs that come now was given back */
-    bool all_lifted;     /* nothing behind has a reservation */
+    bool capacity_freed; /* something was given back */
     sl_decisions *out;
 };
 
@@ -168,6 +165,8 @@ void sl_queues_free(struct sl_queues *q) {
     sl_vec_free(&q->walk);
     sl_vec_free(&q->last);
     sl_vec_free(&q->moved);
+    sl_vec_free(&q->given);
+    sl_vec_free(&q->last_given);
     sl_map_done(&q->by_id);
     sl_map_done(&q->by_name);
     sl_heap_done(&q->turns);
@@ -298,26 +297,32 @@ static void leave_line(struct sl_queues *q, uint32_t i) {
         sl_heap_remove(&q->turns, l);
 }
 
+/* Something is free again from this time on. */
+static void note_release(struct sl_queues *q, int64_t at) {
+    *sl_vec_push(&q->given) = at;
+    q->since = at < q->since ? at : q->since;
+    q->capacity_freed = true;
+}
+
 /* Its reservation is given up. */
 static void cancel(struct sl_queues *q, uint32_t i) {
     int r = sl_match_cancel(q->m, q->jobs.v[i].id);
 
     sl_assert(r == 0 || r == SL_ENOENT); /* a shrinking graph may have taken all it had */
     sl_heap_remove(&q->due, i);
+    note_release(q, q->jobs.v[i].at);
 }
 
 /* Between turns: the job does not stand any more where the walk found it. */
 static void leave_walk(struct sl_queues *q, uint32_t i) {
     struct job *j = &q->jobs.v[i];
-    int64_t at = NEVER;
 
-    if (has_reservation(j)) {
-        at = j->at;
+    if (has_reservation(j))
         cancel(q, i);
-    }
     if (j->walked != NONE)
-        q->walk.v[j->walked] = (struct step){NONE, at};
+        q->walk.v[j->walked] = NONE;
     j->walked = NONE;
+    j->placed = false;
 }
 
 static void forget_job(struct sl_queues *q, uint32_t i) {
@@ -455,38 +460,18 @@ static void report_decision(struct sl_queues *q, enum sl_decision_kind kind, con
         (struct sl_decision){.kind = kind, .jobid = j->id, .at = at, .selection = selection};
 }
 
-/* All reservations of jobs that the last walk has from 'from' on. */
-static void cancel_reservations(struct sl_queues *q, uint32_t from) {
-    if (q->all_lifted)
-        return;
-    for (uint32_t k = from; k < q->last.n; k++) {
-        uint32_t i = q->last.v[k].job;
-        if (i != NONE && has_reservation(&q->jobs.v[i])) {
-            cancel(q, i);
-            q->jobs.v[i].lifted = true;
-        }
+/* Reservations of jobs that were not tried yet in this turn: of a line those of lower priority, or
+ * all (NONE). Such a job is tried as one that has none. */
+static void lift(struct sl_queues *q, uint32_t line, int64_t priority) {
+    for (uint32_t k = 0; k < q->last.n; k++) {
+        uint32_t i = q->last.v[k];
+        struct job *j = i == NONE ? NULL : &q->jobs.v[i];
+        if (!j || !has_reservation(j) ||
+            (line != NONE && (j->line != line || j->priority >= priority)))
+            continue;
+        cancel(q, i);
+        j->lifted = true;
     }
-    q->all_lifted = true;
-}
-
-/* The job is on its place in the last walk, or it is not and has to be tried. */
-static bool read_along(struct sl_queues *q, uint32_t i) {
-    struct job *j = &q->jobs.v[i];
-
-    while (q->read < q->last.n && q->last.v[q->read].job == NONE) {
-        int64_t at = q->last.v[q->read++].at;
-        if (at != NEVER)
-            q->capacity_freed = true;
-        q->since = at < q->since ? at : q->since;
-    }
-    if (j->walked != NONE && j->walked == q->read) {
-        q->read++;
-        return true;
-    }
-    cancel_reservations(q, q->read);
-    if (j->walked != NONE) /* it comes earlier than it did */
-        q->last.v[j->walked] = (struct step){NONE, j->lifted ? j->at : NEVER};
-    return false;
 }
 
 static void unreserved(struct sl_queues *q, struct job *j) {
@@ -524,7 +509,8 @@ static void wait(struct sl_queues *q, uint32_t i) {
         unreserved(q, j);
     }
     j->walked = q->walk.n;
-    *sl_vec_push(&q->walk) = (struct step){i, NEVER};
+    j->seen = q->given.n;
+    *sl_vec_push(&q->walk) = i;
     if (line->n_tried == line->kept.n)
         (void)sl_vec_push(&line->kept);
     line->kept.v[line->n_tried++] = line->next;
@@ -532,78 +518,153 @@ static void wait(struct sl_queues *q, uint32_t i) {
         line->keep = line->n_tried;
 }
 
-/* False: it was rejected. */
-static bool try_job(struct sl_queues *q, uint32_t i) {
-    struct job *j = &q->jobs.v[i];
-    const struct line *line = &q->lines.v[j->line];
-    enum sl_match_verdict verdict = SL_NEVER;
-    struct sl_match_job_info info;
-
-    j->entitled = line->reserved < line->reserve;
+static int match_job(struct sl_queues *q, uint32_t i, enum sl_match_verdict *ret) {
+    const struct job *j = &q->jobs.v[i];
     enum sl_match_op op = j->entitled                    ? SL_MATCH_ALLOCATE_OR_RESERVE
                           : j->satisfiable == q->changes ? SL_MATCH_ALLOCATE
                                                          : SL_MATCH_ALLOCATE_SATISFIABLE;
-    int r = sl_match_run_by(q->m, line->match, j->r, op, j->id, q->now, &verdict, NULL, NULL);
-    if (r == SL_ELIMIT && op == SL_MATCH_ALLOCATE) /* it can be, but now it was not seen how */
+    int r =
+        sl_match_run_by(q->m, q->lines.v[j->line].match, j->r, op, j->id, q->now, ret, NULL, NULL);
+    /* It can be, but now it was not seen how. */
+    if (r == SL_ELIMIT && op == SL_MATCH_ALLOCATE) {
+        *ret = SL_BUSY;
         r = 0;
+    }
+    return r;
+}
+
+/* The matcher has it: it starts, or has this reservation. */
+static void settle(struct sl_queues *q, uint32_t i) {
+    struct job *j = &q->jobs.v[i];
+    struct sl_match_job_info info;
+    bool there = sl_match_job(q->m, j->id, &info);
+
+    sl_assert(there);
+    if (info.state == SL_JOB_ALLOCATED) {
+        start_job(q, i);
+        return;
+    }
+    j->at = info.at;
+    j->end = end_of(&info);
+    sl_heap_fix(&q->due, i);
+    j->satisfiable = q->changes;
+    wait(q, i);
+}
+
+/* False: it was rejected. */
+static bool conclude(struct sl_queues *q, uint32_t i, int r, enum sl_match_verdict verdict) {
+    struct job *j = &q->jobs.v[i];
+    struct line *line = &q->lines.v[j->line];
+
     if (r == 0 && verdict == SL_MATCHED) {
-        bool there = sl_match_job(q->m, j->id, &info);
-        sl_assert(there);
-        if (info.state == SL_JOB_ALLOCATED) {
-            start_job(q, i);
-            return true;
-        }
-        j->at = info.at;
-        j->end = end_of(&info);
-        sl_heap_fix(&q->due, i);
+        settle(q, i);
     } else if (r < 0 || verdict != SL_BUSY) {
         report_decision(q, SL_DECIDED_REJECT, j, q->now, SL_SELECT_IMMEDIATE);
-        leave_turn(&q->lines.v[j->line], line->n_tried);
+        leave_turn(line, line->n_tried);
         leave_line(q, i);
         forget_job(q, i);
         return false;
+    } else {
+        j->satisfiable = q->changes;
+        wait(q, i);
     }
-    j->satisfiable = q->changes;
-    wait(q, i);
     return true;
 }
 
-/* True: there was nothing to try. */
-static bool decision_stands(struct sl_queues *q, uint32_t i) {
-    struct job *j = &q->jobs.v[i];
-    const struct line *line = &q->lines.v[j->line];
+static bool try_job(struct sl_queues *q, uint32_t i) {
+    enum sl_match_verdict verdict = SL_NEVER;
+    int r = match_job(q, i, &verdict);
 
-    if (!has_reservation(j)) {
-        if (q->capacity_freed || j->lifted || (!j->entitled && line->reserved < line->reserve))
-            return false;
-        wait(q, i);
-        return true;
+    return conclude(q, i, r, verdict);
+}
+
+static bool has_still(const struct sl_queues *q, int64_t id, const struct sl_grant *had) {
+    struct sl_grant has = {0};
+    bool same = sl_match_grant(q->m, id, &has) == 0 && has.state == had->state &&
+                has.at == had->at && has.duration == had->duration && has.picks.n == had->picks.n;
+
+    for (uint32_t k = 0; same && k < has.picks.n; k++)
+        same =
+            has.picks.v[k].v == had->picks.v[k].v && has.picks.v[k].needs == had->picks.v[k].needs;
+    sl_grant_done(&has);
+    return same;
+}
+
+/* What it is reserved on may be lost: to a job that overruns, or because something is down. If it
+ * would be late, those behind give way to it. */
+static bool remake(struct sl_queues *q, uint32_t i) {
+    const struct job *j = &q->jobs.v[i];
+    int64_t id = j->id, soon = j->at > q->now ? j->at : q->now + 1;
+    uint32_t given = q->given.n;
+    enum sl_match_verdict verdict = SL_NEVER;
+    struct sl_match_job_info info;
+    struct sl_grant had = {0};
+    int was = sl_match_grant(q->m, id, &had);
+
+    cancel(q, i);
+    int r = match_job(q, i, &verdict);
+    bool matched = r == 0 && verdict == SL_MATCHED && sl_match_job(q->m, id, &info);
+    if (!matched || info.at > soon) {
+        if (matched)
+            sl_assert(sl_match_cancel(q->m, id) == 0);
+        lift(q, NONE, 0);
+        r = match_job(q, i, &verdict);
+    } else if (was == 0 && has_still(q, id, &had)) {
+        q->given.n = given; /* nothing was given back */
     }
-    if (q->since < j->end || j->at < q->now)
-        return false;
-    if (j->at > q->now) {
-        wait(q, i);
-        return true;
-    }
-    if (sl_match_begin(q->m, j->id) < 0)
-        return false;
-    start_job(q, i);
-    return true;
+    sl_grant_done(&had);
+    return conclude(q, i, r, verdict);
+}
+
+/* To where it may begin now, which is not later. */
+static void advance(struct sl_queues *q, uint32_t i) {
+    const struct job *j = &q->jobs.v[i];
+    struct sl_grant had = {0};
+
+    sl_assert(sl_match_grant(q->m, j->id, &had) == 0);
+    sl_assert(sl_match_again(q->m, q->lines.v[j->line].match, j->r, j->id, q->now) == 0);
+    if (!has_still(q, j->id, &had))
+        note_release(q, j->at);
+    sl_grant_done(&had);
+    settle(q, i);
 }
 
 /* False: it was rejected, and did not take its turn. */
 static bool step_job(struct sl_queues *q, uint32_t i) {
-    if (read_along(q, i)) {
-        if (decision_stands(q, i))
-            return true;
-        cancel_reservations(q, q->read - 1);
+    struct job *j = &q->jobs.v[i];
+    const struct line *line = &q->lines.v[j->line];
+    bool could = j->entitled, walked = j->walked != NONE, given = j->seen < q->last_given.n;
+    int64_t since =
+        given && q->last_given.v[j->seen] < q->since ? q->last_given.v[j->seen] : q->since;
+
+    if (walked)
+        q->last.v[j->walked] = NONE;
+    j->walked = NONE;
+    j->entitled = has_reservation(j) || line->reserved < line->reserve;
+    if (!has_reservation(j)) {
+        if (!j->placed)
+            lift(q, j->line, j->priority);
+        bool asked =
+            walked && !j->lifted && !q->capacity_freed && !given && (could || !j->entitled);
+        j->placed = true;
+        j->lifted = false;
+        if (!asked)
+            return try_job(q, i);
+        wait(q, i);
+        return true;
     }
-    bool had = q->jobs.v[i].lifted;
-    q->jobs.v[i].lifted = false;
-    bool taken = try_job(q, i);
-    /* Its old reservation is gone, and the new one, if any, may be elsewhere. */
-    q->capacity_freed |= had;
-    return taken;
+    if (q->anew || j->at < q->now)
+        return remake(q, i);
+    if (j->at == q->now) {
+        if (sl_match_begin(q->m, j->id) < 0)
+            return remake(q, i);
+        start_job(q, i);
+    } else if (since < j->end) {
+        advance(q, i);
+    } else {
+        wait(q, i);
+    }
+    return true;
 }
 
 /* When the next job has its turn: when it had it, or after all that the line has had; but not
@@ -627,14 +688,23 @@ static void begin_turn(struct sl_queues *q) {
         q->changed = true;
     }
     q->changes += q->changed;
+    q->anew = q->changed;
+    if (sl_queues_next(q) < q->now) /* one could not begin, and its time goes by */
+        note_release(q, q->now);
     q->capacity_freed = q->changed || q->freed;
     /* Unless there was a turn at this time already, and they were still there. */
     bool in_time =
         !q->freed || (q->freed_first == q->now && q->freed_last == q->now && q->turned < q->now);
     q->since = q->changed || !in_time ? q->now : NEVER;
     q->turned = q->now;
-    q->stirred = q->changed = q->freed = q->all_lifted = false;
-    q->read = 0;
+    __typeof__(q->given) given = q->last_given;
+    q->last_given = q->given;
+    q->given = given;
+    sl_vec_clear(&q->given);
+    for (uint32_t k = q->last_given.n; k-- > 1;)
+        if (q->last_given.v[k] < q->last_given.v[k - 1])
+            q->last_given.v[k - 1] = q->last_given.v[k];
+    q->stirred = q->changed = q->freed = false;
     __typeof__(q->last) old = q->last;
     q->last = q->walk;
     q->walk = old;
@@ -655,11 +725,13 @@ static void begin_turn(struct sl_queues *q) {
 
 /* Those that the last turn tried and this one did not. */
 static void drop_rest(struct sl_queues *q) {
-    cancel_reservations(q, q->read);
-    for (uint32_t k = q->read; k < q->last.n; k++) {
-        if (q->last.v[k].job == NONE)
+    for (uint32_t k = 0; k < q->last.n; k++) {
+        uint32_t i = q->last.v[k];
+        if (i == NONE)
             continue;
-        struct job *j = &q->jobs.v[q->last.v[k].job];
+        struct job *j = &q->jobs.v[i];
+        if (has_reservation(j))
+            cancel(q, i);
         unreserved(q, j);
         j->walked = NONE;
         j->lifted = false;
@@ -683,15 +755,9 @@ static void end_turn(struct sl_queues *q) {
         line->next = line->had;
         sl_heap_fix(&q->turns, l);
     }
-    q->out = NULL;
 }
 
-void sl_queues_run(struct sl_queues *q, int64_t now, sl_decisions *ret) {
-    q->now = now > q->now ? now : q->now;
-    if (!q->stirred && sl_queues_next(q) > q->now &&
-        q->generation == sl_graph_generation(sl_match_graph(q->m)))
-        return;
-    q->out = ret;
+static void take_turn(struct sl_queues *q) {
     begin_turn(q);
     while (!sl_heap_empty(&q->turns)) {
         uint32_t l = sl_heap_top(&q->turns);
@@ -709,4 +775,19 @@ void sl_queues_run(struct sl_queues *q, int64_t now, sl_decisions *ret) {
     }
     drop_rest(q);
     end_turn(q);
+}
+
+void sl_queues_run(struct sl_queues *q, int64_t now, sl_decisions *ret) {
+    q->now = now > q->now ? now : q->now;
+    if (!q->stirred && sl_queues_next(q) > q->now &&
+        q->generation == sl_graph_generation(sl_match_graph(q->m)))
+        return;
+    q->out = ret;
+    /* What a job gives up may be of use to one that came before it. */
+    uint32_t n = 0;
+    do
+        take_turn(q);
+    while (q->given.n > 0 && ++n < SL_QUEUE_PASSES);
+    q->stirred = q->stirred || q->given.n > 0;
+    q->out = NULL;
 }

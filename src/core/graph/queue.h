@@ -24,22 +24,35 @@
  * all up to the last that has a reservation. Otherwise reservations would move each time that a
  * small job starts.
  *
- * The specification is simple: a pass is as if all reservations were dropped and everything were
- * decided again, in this order. The implementation does less. A reservation is retained, and a job
- * that was busy is not tried again, as long as nothing has changed before it:
+ * A reservation is a promise: what was reserved for a job is not later than it was told, whatever
+ * ends early. So a job is tried while the reservations of all others are retained, those of later
+ * ones too, and its own counts as free: it gets what is there now, or stays. Reservations give way
+ * to
+ *
+ *   - a job of higher priority in the same queue, when it arrives or gets that priority: those of
+ *     lower priority are given up, and made again in order;
+ *   - a job before them that loses its reservation, because something is down or a job overruns,
+ *     and could not be on time otherwise: those of all that come behind it in the pass.
+ *
+ * A job that was blocked may get a reservation before others that have one, which keep theirs:
+ * there may be more for a time than the policy makes. Only what comes to stand behind the depth of
+ * its queue loses it.
+ *
+ * The specification: a pass tries every job, and is repeated while anything was given back in it,
+ * SL_QUEUE_PASSES times at most; the rest follows in the next turn. The implementation does less. A
+ * reservation is retained, and a job that was busy is not tried again, as long as nothing was given
+ * back that it could use:
  *
  *   - A job that ends when it was planned to changes no reservation, nor does one that begins when
  *     it was reserved to, nor a job that arrives behind.
- *   - A reservation that was dropped, by removal, changes nothing for those that end before it
- *     would have begun.
- *   - A busy job stays busy until something before it, or a running job, releases resources.
+ *   - A reservation that was dropped or moved changes nothing for those that end before it would
+ *     have begun.
+ *   - A busy job stays busy until a job or a reservation gives something back.
  *
- * From the first job on that has to be tried again, reservations are made again (those with the
- * same result are not reported again). The starts and the estimates are then exactly those of the
- * specification if giving more resources to a request never makes it fail and the choice depends on
- * scores alone; that is so for counts that are plain numbers, under all policies but locality and
- * those that stop early. Otherwise a retained reservation may be one that would now be made of
- * other vertices.
+ * The decisions are exactly those of the specification if giving more resources to a request never
+ * makes it fail and the choice depends on scores alone; that is so for counts that are plain
+ * numbers, under all policies but locality and those that stop early. Otherwise a retained
+ * reservation may be one that would now be made of other vertices.
  */
 #ifndef SL_CORE_GRAPH_QUEUE_H
 #define SL_CORE_GRAPH_QUEUE_H
@@ -51,6 +64,7 @@
 #define SL_QUEUE_RESERVE 64u /* reservations of hybrid, by default */
 #define SL_QUEUE_MAX_RESERVE 100000u
 #define SL_QUEUE_CREDIT 32u
+#define SL_QUEUE_PASSES 16u
 #define SL_QUEUE_MAX_JOBS (UINT32_C(1) << 24)
 #define SL_QUEUE_MAX_QUEUES 1024u
 #define SL_QUEUE_NEVER INT64_MAX

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2034,SC2154 # tests/cmd/cli/run has the other ends of $out, $err, $code, $load
-# Commands that read a cluster, `sluice graph` and `sluice queue`, over an API server that answers from a file.
+# Commands that read a cluster, `sluice graph` and `sluice queue`, over an API server that answers from a file:
+# T7 of what fluxqueue's authors wanted, the state of the scheduler in kubectl, is these two as a plugin.
 
 unset KUBECONFIG KUBERNETES_SERVICE_HOST
 export HOME=/nonexistent

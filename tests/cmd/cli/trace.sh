@@ -25,6 +25,7 @@ test_trace_sample() {
     holds 'all(0 < p["utilisation"] <= 1 and p["mean_bounded_slowdown"] >= 1 for p in d["policies"])'
     holds 'd["policies"][0]["backfilled"] == 0 and d["policies"][0]["reserved"] == 0'
     holds 'd["policies"][1]["backfilled"] > 0 and d["policies"][1]["late"] == 0'
+    holds 'all(p["late"] == 0 for p in d["policies"])'
     # Backfilling is what it is for.
     holds 'all(p["mean_wait_s"] < d["policies"][0]["mean_wait_s"] for p in d["policies"][1:])'
 }

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Random traces on identical nodes of one processor, beside a simulator that knows only the rules:
- * at each event it makes all reservations again, in order, over the processors' intervals. Starts,
- * first reservations, backfilled jobs and those that can never run must be the same.
+ * at each event it tries all jobs again, in order, over the processors' intervals. Starts, first
+ * reservations, backfilled jobs and those that can never run must be the same.
  *
- * Besides: the first job in line starts no later than promised under easy, no job does under
- * conservative if all run as long as requested, and no processor has two jobs at a time.
+ * Besides: no job starts later than promised, and no processor has two jobs at a time.
  *
  * prop_trace [--seed N]; SL_SEEDS says how much to try.
  */
@@ -121,42 +120,57 @@ static int64_t next_end(const struct world *w, int64_t after) {
     return at;
 }
 
-static void naive_pass(struct world *w) {
+/* Its own part is free for it; those of all others stay. */
+static void naive_place(struct world *w, uint32_t i, bool entitled) {
+    struct njob *j = &w->jobs[i];
+    struct hold h;
+
+    if (j->hold.there && j->hold.at == w->now)
+        return; /* its time has come */
+    j->hold.there = false;
+    if (fits(w, i, w->now, &h)) {
+        j->hold = h;
+    } else if (entitled) {
+        int64_t at = next_end(w, w->now);
+        while (!fits(w, i, at, &h))
+            at = next_end(w, at);
+        j->hold = h;
+    }
+}
+
+/* Whether a reservation moved. */
+static bool naive_pass(struct world *w) {
     static const uint32_t reserves[] = {[SL_QUEUE_FCFS] = 0,
                                         [SL_QUEUE_EASY] = 1,
                                         [SL_QUEUE_HYBRID] = 0,
                                         [SL_QUEUE_CONSERVATIVE] = UINT32_MAX};
     uint32_t tried = 0, reserved = 0, reserve = reserves[w->policy.policy] + w->policy.reserve;
-    bool fcfs = w->policy.policy == SL_QUEUE_FCFS;
+    bool fcfs = w->policy.policy == SL_QUEUE_FCFS, moved = false;
 
-    for (uint32_t i = 0; i < w->t.jobs.n; i++)
-        if (w->jobs[i].life == WAITS)
-            w->jobs[i].hold.there = false;
     for (uint32_t i = 0; i < w->t.jobs.n && tried < w->o.depth && !(fcfs && tried > 0); i++) {
         struct njob *j = &w->jobs[i];
-        struct hold h;
+        struct hold had = j->hold;
         if (j->life != WAITS)
             continue;
         if (w->t.jobs.v[i].processors > w->processors) {
             j->life = GONE;
             j->out.never = true;
-        } else if (fits(w, i, w->now, &h)) {
+            continue;
+        }
+        naive_place(w, i, reserved < reserve);
+        moved = moved || (had.there && memcmp(&had, &j->hold, sizeof had) != 0);
+        if (j->hold.there && j->hold.at == w->now) {
             j->life = RUNS;
-            j->hold = h;
             j->out.start = w->now;
             j->out.backfilled = tried > 0;
-        } else {
-            tried++;
-            if (reserved++ >= reserve)
-                continue;
-            int64_t at = next_end(w, w->now);
-            while (!fits(w, i, at, &h))
-                at = next_end(w, at);
-            j->hold = h;
-            if (j->out.promised < 0)
-                j->out.promised = at;
+            continue;
         }
+        tried++;
+        reserved += j->hold.there;
+        if (j->hold.there && j->out.promised < 0)
+            j->out.promised = j->hold.at;
     }
+    return moved;
 }
 
 static int64_t naive_next(const struct world *w) {
@@ -189,7 +203,9 @@ static void naive_run(struct world *w) {
             if (j->life == COMING && w->t.jobs.v[i].submit == w->now)
                 j->life = WAITS;
         }
-        naive_pass(w);
+        uint32_t passes = 0;
+        while (naive_pass(w) && ++passes < SL_QUEUE_PASSES)
+            ;
     }
 }
 
@@ -208,8 +224,7 @@ static void compare(struct world *w, const struct sl_trace_result *r, bool aloud
         expect(w, a->backfilled == b->backfilled, "a backfilled job");
     }
     expect(w, r->finished + r->never == w->t.jobs.n, "all jobs end");
-    expect(w, r->late == 0 || w->policy.policy >= SL_QUEUE_HYBRID, "the first in line is late");
-    expect(w, r->late == 0 || !w->exact, "a reservation is late, and nobody ended early");
+    expect(w, r->late == 0, "somebody is late");
 }
 
 /* So many processors are in use at the start of each job. */

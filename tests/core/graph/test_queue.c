@@ -235,7 +235,7 @@ static void test_3_12_3_conservative(void **state) {
     world_free(w);
 }
 
-/* What it needs is down: it waits without a reservation, and the next one gets it. */
+/* What it needs is down: it waits without a reservation, and the next one gets it, and keeps it. */
 static void test_3_12_3_blocked(void **state) {
     struct world *w = one_queue(4, SL_QUEUE_EASY);
 
@@ -247,9 +247,9 @@ static void test_3_12_3_blocked(void **state) {
     submit(w, 4, 1, 100);
     says(w, 0, "start 1@0 immediate, reserve 3@10");
     sl_match_set_down(w->m, w->nodes[3], false);
-    says(w, 1, "reserve 2@10, unreserve 3");
+    says(w, 1, "reserve 2@20");
     done(w, 1);
-    says(w, 2, "start 2@2 immediate, reserve 3@12");
+    says(w, 2, "start 3@2 backfill, reserve 2@12");
     world_free(w);
 }
 
@@ -284,6 +284,24 @@ static void test_early_end_moves_all(void **state) {
     says(w, 0, "start 1@0 immediate, reserve 2@100, reserve 3@110, reserve 4@120");
     done(w, 1);
     says(w, 7, "start 2@7 immediate, reserve 3@17, reserve 4@27");
+    world_free(w);
+}
+
+/* Who moves forward takes the place of nobody, and what it leaves is offered to those before it. */
+static void test_promises_are_kept(void **state) {
+    struct world *w = one_queue(4, SL_QUEUE_CONSERVATIVE);
+
+    (void)state;
+    submit(w, 1, 2, 100);
+    submit(w, 2, 2, 20);
+    submit(w, 3, 4, 10);
+    submit(w, 4, 2, 50);
+    submit(w, 5, 2, 80);
+    says(w, 0,
+         "start 1@0 immediate, start 2@0 immediate, reserve 3@100, reserve 4@20, reserve 5@110");
+    /* In order and without the others 3 would be at 20, and 4 at 30. */
+    done(w, 1);
+    says(w, 1, "reserve 3@70, start 4@1 backfill, reserve 5@80, reserve 3@51, reserve 5@61");
     world_free(w);
 }
 
@@ -754,6 +772,7 @@ int main(void) {
         cmocka_unit_test(test_3_12_3_blocked),
         cmocka_unit_test(test_3_12_3_depth),
         cmocka_unit_test(test_early_end_moves_all),
+        cmocka_unit_test(test_promises_are_kept),
         cmocka_unit_test(test_nothing_happens_nothing_is_asked),
         cmocka_unit_test(test_removed_reservation),
         cmocka_unit_test(test_higher_priority_remakes_those_behind),

@@ -451,7 +451,7 @@ def each(k):
 
 @pytest.mark.parametrize("name", [n for n in KUBECTLS if n != "debian"])
 def test_plugin(name):
-    """kubectl sluice graph, kubectl sluice queue: a link to the program is a plugin"""
+    """kubectl sluice graph, kubectl sluice queue (T7 of fluxqueue): a link to the program is a plugin"""
     kubectl, folder = KUBECTLS[name](), work / f"plugin-{name}"
     folder.mkdir()
     (folder / "kubectl-sluice").symlink_to(program())

@@ -87,11 +87,12 @@ static void flux_create(void *ctx, uint64_t n) {
     world_tell(w, "create f%u", (unsigned)n);
     (void)world_send(
         w, SL_POST, PODS,
-        "{\"metadata\":{\"name\":\"f%u\",\"labels\":{\"fluxqueue.seen\":\"yes\"}},\"spec\":{"
+        "{\"metadata\":{\"name\":\"f%u\",\"labels\":{\"fluxqueue.seen\":\"yes\"}%s},\"spec\":{"
         "\"schedulingGates\":[{\"name\":\"fluxqueue\"}],\"schedulerName\":\"FluxionScheduler\","
         "\"restartPolicy\":\"Never\",\"containers\":[{\"name\":\"c\",\"resources\":{\"requests\":{"
         "\"cpu\":\"%d\"}}}]}}",
-        (unsigned)n, FLUX_CPUS);
+        (unsigned)n, pods_of(w)->timed ? ",\"annotations\":{\"fluxqueue/duration\":\"60\"}" : "",
+        FLUX_CPUS);
 }
 
 static void flux_delete(struct world *w, uint64_t n) {

@@ -71,6 +71,8 @@ static int create(struct world *w, uint32_t unit, uint32_t n, uint32_t role) {
     sl_buf_printf(&labels,
                   "\"role\":\"%u\",\"" Q "queue-name\":\"lq-%u\",\"" Q "priority-class\":\"p%u\"",
                   role, u->queue, u->class);
+    if (promises_limit(w, unit))
+        sl_buf_printf(&labels, ",\"" Q "max-exec-time-seconds\":\"%u\"", promises_limit(w, unit));
     put_group(u, unit, n, &labels, &marks);
     places_put(u, &marks);
     sl_buf_printf(&body,

@@ -15,7 +15,7 @@
  * nothing is left of them.
  *
  * With --places there are nodes in a topology (pod_places.c), with --exact those of the resource
- * graph (pod_exact.c).
+ * graph (pod_exact.c), with --timed also times (pod_promises.c).
  */
 #include "pods.h"
 
@@ -40,10 +40,11 @@ static struct {
     sl_time half;      /* the longest that a group was half */
     sl_span half_idle; /* while the leader knew all and did nothing */
     uint64_t placed, provided, full_nodes;
-    uint64_t whole, chosen, unknown, beside, started, limited;
+    uint64_t whole, chosen, unknown, beside, started, limited, kept, put_off;
 } seen;
 static bool places; /* nodes, a topology, requests for machines (pod_places.c) */
 static bool exact;  /* nodes of the graph (pod_exact.c) */
+static bool timed;  /* most say how long they run (pod_promises.c) */
 static const char *const kinds[KINDS] = {
     "pods set free",      "stopped",           "failed",
     "workloads finished", "workloads evicted", "pods that were left alone"};
@@ -252,6 +253,7 @@ static void changed(struct world *w, const struct fakeapi_change *c) {
     bool pod = strcmp(c->kind->plural, "pods") == 0;
     unsigned unit, n;
     exact_noticed(w, c);
+    promises_noticed(w, c);
     if (pod) {
         world_tell(w, "pod %s: %s%s%s%s%s%s by %d", c->key,
                    c->now ? sl_json_str(c->now, "status.phase") : "gone",
@@ -504,7 +506,7 @@ static void clean_up(struct world *w) {
 }
 
 static void run(struct world *w) {
-    struct pods p = {.places = places || exact, .exact = exact};
+    struct pods p = {.places = places || exact, .exact = exact, .timed = timed};
     w->own = &p;
     seen.histories++;
     storm(w);
@@ -522,6 +524,8 @@ static void run(struct world *w) {
     seen.beside += p.beside;
     seen.started += p.started;
     seen.limited += w->limited;
+    seen.kept += p.kept;
+    seen.put_off += p.put_off;
 }
 
 static bool print_seen(void) {
@@ -547,6 +551,10 @@ static bool print_seen(void) {
             (unsigned long long)seen.unknown, (unsigned long long)seen.placed,
             (unsigned long long)seen.started, (unsigned long long)seen.beside,
             (unsigned long long)seen.full_nodes, (unsigned long long)seen.limited);
+    if (timed)
+        (void)printf("%llu promised starts were kept, %llu were delayed and that was told\n",
+                     (unsigned long long)seen.kept, (unsigned long long)seen.put_off);
+    all &= !timed || (seen.kept && seen.put_off);
     all &= !exact || (seen.whole && seen.chosen && seen.placed && seen.started && seen.beside &&
                       seen.full_nodes && seen.limited);
     all &= !places || (seen.placed && seen.provided && seen.full_nodes);
@@ -570,9 +578,10 @@ int main(int argc, char **argv) {
         argv[1] = argv[0];
         argc--;
         argv++;
-    } else if (argc > 1 && strcmp(argv[1], "--exact") == 0) {
+    } else if (argc > 1 && (strcmp(argv[1], "--exact") == 0 || strcmp(argv[1], "--timed") == 0)) {
         exact = test.parts.fluxqueue = test.limits = true;
-        test.name = "podfaults --exact";
+        timed = strcmp(argv[1], "--timed") == 0;
+        test.name = timed ? "podfaults --timed" : "podfaults --exact";
         test.config = CONFIG "fluxqueue: {exactNodes: true, levels: [{type: rack, nodeLabel: "
                              "rack}]}\n";
         argv[1] = argv[0];

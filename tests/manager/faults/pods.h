@@ -21,6 +21,7 @@
 #define MAX_NODES 8u
 #define MAX_FLUX 4u /* pods of the queue on the graph */
 #define RACK_NODES 2u
+#define MAX_PROMISES 64u
 
 enum unit_flag {
     UNIT_GROUP = 1 << 0,
@@ -55,6 +56,14 @@ struct unit {
     bool due; /* its turn is on its way */
 };
 
+/* What a Workload was shown; name "": none. */
+struct promise {
+    char name[64];
+    sl_time start;      /* by the clock of whoever wrote it, */
+    sl_span clock;      /* which is so much ahead */
+    sl_time made, told; /* told: that it is delayed */
+};
+
 struct pods {
     struct unit units[MAX_UNITS];
     uint32_t n_units;
@@ -84,6 +93,10 @@ struct pods {
     sl_time changed[MAX_NODES];    /* when it was last let in, kept out, or went silent */
     bool flux_late[MAX_FLUX];      /* its place was written by one that leads no longer */
     uint64_t whole, chosen, unknown, beside, started;
+    /* With --timed: most say how long they run. */
+    bool timed;
+    struct promise promises[MAX_PROMISES];
+    uint64_t kept, put_off;
 };
 
 static inline struct pods *pods_of(struct world *w) {
@@ -124,6 +137,11 @@ void user_turn(void *ctx, uint64_t unit);
 void user_draw(struct world *w, struct unit *u); /* desired */
 void user_delete(struct world *w, uint32_t unit, uint32_t n, int grace);
 void user_meddle(void *ctx, uint64_t n);
+
+/* ---- reservations: pod_promises.c; nothing without --timed ---- */
+void promises_noticed(struct world *w, const struct fakeapi_change *c);
+/* How long the unit's pods run at most, in seconds; 0: that is not said. */
+uint32_t promises_limit(struct world *w, uint32_t unit);
 
 /* ---- machines: pod_places.c; they do nothing without --places ---- */
 void places_begin(struct world *w); /* after the queues */

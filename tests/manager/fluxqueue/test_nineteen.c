@@ -3,7 +3,8 @@
  * The nineteen failures of fluxqueue as its users met them, and the list of what its authors still
  * wanted (T1 to T14), each as a test over the in-memory API that fails where it comes back. What
  * admission does about 13 and 14 is in tests/manager/admission/test_flux_review.c; T13, groups of
- * pods, is in test_groups.c.
+ * pods, is in test_groups.c; T7, the state of the scheduler by a plugin of kubectl, is in
+ * tests/cmd/cli/cluster.sh and in test_plugin of tests/e2e/up/test_clients.py.
  */
 #include "fqtest.h"
 
@@ -137,6 +138,16 @@ static void test_06_a_release_moves_the_queue(void **state) {
     assert_field(w, PODS "/b", "spec.nodeName", "n0");
 }
 
+static const char *labelled(yyjson_val *o) {
+    yyjson_val *labels = sl_json_at(o, "metadata.labels");
+    size_t i, n;
+    yyjson_val *k, *v;
+    yyjson_obj_foreach (labels, i, n, k, v)
+        assert_in_range(yyjson_get_len(v), 0, 63);
+    v = yyjson_obj_get(labels, "fluxqueue/fluxion-nodes");
+    return v ? yyjson_get_str(v) : "";
+}
+
 static void test_07_impossible_is_said(void **state) {
     struct world *w = *state;
     node(w, "n0", "2");
@@ -156,22 +167,37 @@ static void test_07_impossible_is_said(void **state) {
     assert_field(w, FLUXJOBS "/job-job", "status.state", "Rejected");
 }
 
+/* A label has 63 characters at most. The template of a Job has its nodes as a label alone, and only
+ * where they fit; on a pod the node is an annotation, too. */
 static void test_08_names_longer_than_labels(void **state) {
+    static const char *const names[] = {
+        "ip-10-0-0-0.eu-central-1.compute.internal",
+        "ip-10-0-0-1.eu-central-1.compute.internal.a-name-of-more-than-63-characters",
+    };
     struct world *w = *state;
-    char name[64], path[300];
-    for (int i = 0; i < 3; i++) {
-        sl_fmt(name, sizeof name, "ip-10-0-0-%d.eu-central-1.compute.internal.example-of-long", i);
-        node(w, name, "1");
-    }
-    job(w, "job", 3, "1", "");
+    for (int i = 0; i < 2; i++)
+        node(w, names[i], "3");
+    job(w, "fits", 1, "1", "");
     run(w, SL_SEC);
-    assert_false(suspended(w, JOBS "/job"));
-    for (int i = 0; i < 3; i++) {
-        sl_fmt(path, sizeof path, "%s", child(w, "Job", "job", i));
+    job(w, "both", 2, "2", "");
+    run(w, SL_SEC);
+    assert_string_equal(labelled(sl_json_at(fakeapi_get(w->api, JOBS "/fits"), "spec.template")),
+                        names[0]);
+    assert_false(suspended(w, JOBS "/both"));
+    assert_string_equal(labelled(sl_json_at(fakeapi_get(w->api, JOBS "/both"), "spec.template")),
+                        "");
+    for (int i = 0; i < 2; i++) {
+        char path[300];
+        sl_fmt(path, sizeof path, "%s", child(w, "Job", "both", i));
         run(w, SL_SEC);
-        sl_fmt(name, sizeof name, "ip-10-0-0-%d.eu-central-1.compute.internal.example-of-long", i);
-        assert_field(w, path, "spec.nodeName", name);
+        assert_field(w, path, "spec.nodeName", names[i]);
     }
+    pod(w, "long", "2", "", "");
+    run(w, SL_SEC);
+    yyjson_val *pod = fakeapi_get(w->api, PODS "/long");
+    assert_field(w, PODS "/long", "spec.nodeName", names[1]);
+    assert_string_equal(sl_json_annotation(pod, "fluxqueue/fluxion-nodes"), names[1]);
+    assert_string_equal(labelled(pod), "");
 }
 
 /* One place each, and those that come after the first ones get theirs. */
@@ -377,13 +403,17 @@ static void test_18_the_cluster_changes(void **state) {
     pod(w, "d", "1", "", "");
     run(w, SL_SEC);
     assert_field(w, PODS "/d", "spec.nodeName", "");
-    phase(w, "c", "Succeeded");
     send(w, PODS,
          "{'metadata':{'name':'other'},'spec':{'nodeName':'n0','containers':[{'name':'a',"
          "'resources':{'requests':{'cpu':'600m'}}}]}}");
-    run(w, SL_SEC); /* who came first has it */
-    assert_true(*at(w, PODS "/d", "spec.nodeName") == '\0' ||
-                number(w, FLUXJOBS "/d-pod", "status.pods.bound") == 1);
+    run(w, SL_SEC); /* somebody else binds a pod there */
+    phase(w, "c", "Succeeded");
+    run(w, SL_SEC);
+    assert_field(w, PODS "/d", "spec.nodeName", "");
+    assert_field(w, FLUXJOBS "/d-pod", "status.state", "Waiting");
+    phase(w, "other", "Succeeded"); /* and it ends */
+    run(w, SL_SEC);
+    assert_field(w, PODS "/d", "spec.nodeName", "n0");
 }
 
 static void test_19_fractions(void **state) {

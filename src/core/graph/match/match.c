@@ -275,6 +275,20 @@ static enum sl_match_verdict search_request(struct sl_match *m, const struct sl_
     return satisfiable(m, r, k) && (!m->fluxion || satisfiable_at_end(m, r)) ? SL_BUSY : SL_NEVER;
 }
 
+static enum sl_match_job_state state_at(const struct graph_window *w) {
+    return w->when == WHEN_PRESENT ? SL_JOB_ALLOCATED : SL_JOB_RESERVED;
+}
+
+static void hold_found(struct sl_match *m, int64_t jobid, const struct graph_window *w,
+                       const struct graph_chain *c, bool kept) {
+    for (uint32_t i = 0; i <= m->peers.n; i++) {
+        struct sl_match *k = graph_peer(m, i);
+        if (kept)
+            graph_hold_chain(k, graph_hold_new(k, jobid, state_at(w), w->from, w->to), c);
+        graph_index_visit(k, c, kept);
+    }
+}
+
 int sl_match_run_by(struct sl_match *m, uint32_t policy, const struct sl_match_request *r,
                     enum sl_match_op op, int64_t jobid, int64_t now,
                     enum sl_match_verdict *ret_verdict, struct sl_grant *ret, struct sl_err *err) {
@@ -294,13 +308,8 @@ int sl_match_run_by(struct sl_match *m, uint32_t policy, const struct sl_match_r
         return graph_slots_cut_short(by, err);
     }
     m->stats.matches++;
-    enum sl_match_job_state state = w.when == WHEN_PRESENT ? SL_JOB_ALLOCATED : SL_JOB_RESERVED;
-    for (uint32_t i = 0; i <= m->peers.n; i++) {
-        struct sl_match *k = graph_peer(m, i);
-        if (ops[op].keeps)
-            graph_hold_chain(k, graph_hold_new(k, jobid, state, w.from, w.to), &c);
-        graph_index_visit(k, &c, ops[op].keeps);
-    }
+    enum sl_match_job_state state = state_at(&w);
+    hold_found(m, jobid, &w, &c, ops[op].keeps);
     report_grant(by, &c, &w, ops[op].keeps ? state : SL_JOB_MATCHED, ret);
     return 0;
 }
@@ -353,6 +362,31 @@ int sl_match_cancel(struct sl_match *m, int64_t jobid) {
         graph_hold_drop(k, graph_hold_job(k, jobid));
         k->generation++;
     }
+    return 0;
+}
+
+int sl_match_again(struct sl_match *m, uint32_t policy, const struct sl_match_request *r,
+                   int64_t jobid, int64_t now) {
+    struct graph_job *j = graph_hold_job(m, jobid);
+    struct graph_window w = {0};
+    struct graph_chain c = {0};
+    struct graph_holdings had;
+    struct sl_match *by = graph_peer(m, policy);
+    if (!j)
+        return SL_ENOENT;
+    if (j->state != SL_JOB_RESERVED)
+        return SL_EINVAL;
+    int64_t at = j->from;
+    graph_holdings_take_job(m, j, &had);
+    sl_assert(sl_match_cancel(m, jobid) == 0);
+    bool found = search_request(by, r, SL_MATCH_ALLOCATE_OR_RESERVE, now, &w, &c) == SL_MATCHED &&
+                 w.from <= at;
+    m->stats.matches++;
+    if (found)
+        hold_found(m, jobid, &w, &c, true);
+    for (uint32_t i = 0; i <= m->peers.n && !found; i++)
+        graph_holdings_put(graph_peer(m, i), &had);
+    graph_holdings_done(&had);
     return 0;
 }
 

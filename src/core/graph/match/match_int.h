@@ -666,6 +666,8 @@ struct graph_holdings {
     SL_VEC(struct sl_grant_way) ways;
 };
 void graph_holdings_take(const struct sl_match *m, struct graph_holdings *ret);
+void graph_holdings_take_job(const struct sl_match *m, const struct graph_job *j,
+                             struct graph_holdings *ret);
 /* Jobs of which nothing is left in the graph are gone. */
 void graph_holdings_put(struct sl_match *m, const struct graph_holdings *h);
 void graph_holdings_done(struct graph_holdings *h);

@@ -22,38 +22,46 @@ static void take_ways(const struct sl_match *m, const struct graph_job *j,
     sl_grant_done(&g);
 }
 
+static void take_job(const struct sl_match *m, const struct graph_job *j,
+                     struct graph_holdings *ret) {
+    *sl_vec_push(&ret->jobs) = (struct graph_holder){.job = *j, .first = ret->v.n};
+    for (uint32_t k = j->spans; k; k = m->spans.v[k].next_of_job) {
+        const struct graph_span *s = &m->spans.v[k];
+        const struct graph_block *b = &m->blocks.v[s->block];
+        uint32_t n = graph_block_words(b);
+        for (uint32_t w = 0; w < 2 * n; w++)
+            for (uint64_t left = m->words.v[s->bits + w]; left; left &= left - 1) {
+                uint32_t pos = graph_block_pos(b, w, left);
+                *sl_vec_push(&ret->v) = (struct graph_holding){
+                    .v = m->spots[pos].v,
+                    .exclusive = w < n,
+                    .divisible = graph_pool_at(m, pos) != NULL,
+                };
+            }
+    }
+    for (uint32_t k = j->shares; k; k = m->shares.v[k].next_of_job)
+        *sl_vec_push(&ret->v) = (struct graph_holding){
+            .v = m->spots[m->pools.v[m->shares.v[k].pool].pos].v,
+            .amount = m->shares.v[k].amount,
+            .exclusive = true,
+            .divisible = true,
+        };
+    sl_vec_last(&ret->jobs).n = ret->v.n - sl_vec_last(&ret->jobs).first;
+    if (m->n_more > 0)
+        take_ways(m, j, ret);
+}
+
 void graph_holdings_take(const struct sl_match *m, struct graph_holdings *ret) {
     *ret = (struct graph_holdings){0};
-    for (uint32_t i = 0; i < m->jobs.n; i++) {
-        const struct graph_job *j = &m->jobs.v[i];
-        if (!j->used)
-            continue;
-        *sl_vec_push(&ret->jobs) = (struct graph_holder){.job = *j, .first = ret->v.n};
-        for (uint32_t k = j->spans; k; k = m->spans.v[k].next_of_job) {
-            const struct graph_span *s = &m->spans.v[k];
-            const struct graph_block *b = &m->blocks.v[s->block];
-            uint32_t n = graph_block_words(b);
-            for (uint32_t w = 0; w < 2 * n; w++)
-                for (uint64_t left = m->words.v[s->bits + w]; left; left &= left - 1) {
-                    uint32_t pos = graph_block_pos(b, w, left);
-                    *sl_vec_push(&ret->v) = (struct graph_holding){
-                        .v = m->spots[pos].v,
-                        .exclusive = w < n,
-                        .divisible = graph_pool_at(m, pos) != NULL,
-                    };
-                }
-        }
-        for (uint32_t k = j->shares; k; k = m->shares.v[k].next_of_job)
-            *sl_vec_push(&ret->v) = (struct graph_holding){
-                .v = m->spots[m->pools.v[m->shares.v[k].pool].pos].v,
-                .amount = m->shares.v[k].amount,
-                .exclusive = true,
-                .divisible = true,
-            };
-        sl_vec_last(&ret->jobs).n = ret->v.n - sl_vec_last(&ret->jobs).first;
-        if (m->n_more > 0)
-            take_ways(m, j, ret);
-    }
+    for (uint32_t i = 0; i < m->jobs.n; i++)
+        if (m->jobs.v[i].used)
+            take_job(m, &m->jobs.v[i], ret);
+}
+
+void graph_holdings_take_job(const struct sl_match *m, const struct graph_job *j,
+                             struct graph_holdings *ret) {
+    *ret = (struct graph_holdings){0};
+    take_job(m, j, ret);
 }
 
 void graph_holdings_done(struct graph_holdings *h) {
