@@ -291,14 +291,20 @@ sl_sym fq_intern(struct sl_fluxqueue *q, const char *name) {
 
 /* ---- what pods take ---- */
 
+/* What is counted as others'. */
+static const struct fq_usage *charged_of(const struct fq_pod *p) {
+    return p->over ? p->over : p->usage;
+}
+
 void fq_pod_shift(struct sl_fluxqueue *q, struct fq_pod *p, int sign) {
+    const struct fq_usage *u = charged_of(p);
     struct fq_node *n = fq_node_find(q, p->charged);
     struct sl_err err = {0};
-    for (uint32_t i = 0; n && p->usage && i < p->usage->n; i++) {
-        struct fq_pool *pool = fq_pool_find(n, p->usage->v[i].resource);
+    for (uint32_t i = 0; n && u && i < u->n; i++) {
+        struct fq_pool *pool = fq_pool_find(n, u->v[i].resource);
         if (!pool)
             continue;
-        pool->foreign += sign * p->usage->v[i].amount;
+        pool->foreign += sign * u->v[i].amount;
         if (q->match && n->v != SL_VTX_NONE && pool->v != SL_VTX_NONE &&
             sl_match_resize(q->match, pool->v, fq_pool_size(pool), &err) < 0)
             q->rebuild = true;
@@ -306,7 +312,7 @@ void fq_pod_shift(struct sl_fluxqueue *q, struct fq_pod *p, int sign) {
 }
 
 static void charge(struct sl_fluxqueue *q, struct fq_pod *p, int sign) {
-    if (!p->usage || !fq_node_find(q, p->charged))
+    if (!charged_of(p) || !fq_node_find(q, p->charged))
         return;
     fq_pod_shift(q, p, sign);
     q->capacity += sign < 0;
@@ -314,14 +320,34 @@ static void charge(struct sl_fluxqueue *q, struct fq_pod *p, int sign) {
     q->moved = true;
 }
 
-void fq_pod_charge(struct sl_fluxqueue *q, struct fq_pod *p, sl_sym on) {
-    if (p->charged == on)
+static bool is_same_usage(const struct fq_usage *a, const struct fq_usage *b) {
+    bool same = a == b || (a && b && a->n == b->n);
+    for (uint32_t i = 0; a && a != b && same && i < a->n; i++)
+        same = a->v[i].resource == b->v[i].resource && a->v[i].amount == b->v[i].amount;
+    return same;
+}
+
+/* over: becomes its own, and is counted in place of what it requests; NULL: that is. */
+static void charge_as(struct sl_fluxqueue *q, struct fq_pod *p, sl_sym on, struct fq_usage *over) {
+    if (p->charged == on && is_same_usage(p->over, over)) {
+        sl_freep(&over);
         return;
+    }
     if (p->charged)
         charge(q, p, -1);
+    sl_freep(&p->over);
     p->charged = on;
+    p->over = over;
     if (on)
         charge(q, p, 1);
+}
+
+void fq_pod_charge(struct sl_fluxqueue *q, struct fq_pod *p, sl_sym on) {
+    charge_as(q, p, on, NULL);
+}
+
+void fq_pod_charge_over(struct sl_fluxqueue *q, struct fq_pod *p, struct fq_usage *over) {
+    charge_as(q, p, over ? p->node : 0, over);
 }
 
 static void stand(struct sl_fluxqueue *q, struct fq_pod *p, int sign) {
@@ -343,18 +369,20 @@ void fq_pod_stand(struct sl_fluxqueue *q, struct fq_pod *p) {
 }
 
 void fq_pod_use(struct sl_fluxqueue *q, struct fq_pod *p, struct fq_usage *u) {
-    sl_sym charged = p->charged;
+    sl_sym charged = p->over ? 0 : p->charged; /* what it has beyond its place stays, for now */
     if (u == p->usage) {
         fq_usage_unref(q, u);
         return;
     }
     p->resized = p->usage != NULL;
-    fq_pod_charge(q, p, 0);
+    if (charged)
+        fq_pod_charge(q, p, 0);
     stand(q, p, -1);
     fq_usage_unref(q, p->usage);
     p->usage = u;
     stand(q, p, 1);
-    fq_pod_charge(q, p, charged);
+    if (charged)
+        fq_pod_charge(q, p, charged);
 }
 
 void fq_pod_target(struct sl_fluxqueue *q, struct fq_pod *p, sl_sym node) {

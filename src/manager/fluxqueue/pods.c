@@ -220,6 +220,7 @@ void fq_pod_deleted(void *ctx, struct sl_rec *r) {
 
 void fq_pod_free(struct sl_rec *r) {
     struct fq_pod *p = fq_pod_of(r);
+    sl_freep(&p->over);
     sl_freep(&p->jobspec);
     sl_freep(&p->refused);
     sl_freep(&p->gates);
@@ -229,6 +230,8 @@ void fq_pod_free(struct sl_rec *r) {
 
 void fq_pod_hold(struct sl_syms *t, struct sl_rec *r) {
     struct fq_pod *p = fq_pod_of(r);
+    for (uint32_t i = 0; p->over && i < p->over->n; i++)
+        sl_sym_hold(t, p->over->v[i].resource);
     sl_sym_hold(t, p->node);
     sl_sym_hold(t, p->target);
     sl_sym_hold(t, p->named);

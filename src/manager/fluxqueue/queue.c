@@ -201,6 +201,26 @@ bool fq_impossible(struct sl_fluxqueue *q, const struct sl_match_request *r, uin
            verdict == SL_NEVER;
 }
 
+static bool has_all(struct fq_node *n, const struct fq_usage *u) {
+    for (uint32_t i = 0; i < u->n; i++) {
+        const struct fq_pool *pool = fq_pool_find(n, u->v[i].resource);
+        if (u->v[i].amount > (pool ? pool->allocatable : 0))
+            return false;
+    }
+    return true;
+}
+
+/* Has any node what a pod of the template requests? A jobspec that somebody wrote may leave out
+ * what its pods do request: it would start, and none of them ever be bound. */
+static bool pods_fit(const struct sl_fluxqueue *q, const struct fq_job *j) {
+    const struct fq_usage *u = j->slot_size ? NULL : fq_usage_of_size(q, fq_template_size(q, j));
+    uint32_t at = 0;
+    bool fit = !u;
+    for (struct sl_rec *r; !fit && (r = sl_inf_each(q->inf, FQ_NODE, &at));)
+        fit = fq_node_of(r)->usable && !r->gone && has_all(fq_node_of(r), u);
+    return fit;
+}
+
 static void reject(struct sl_fluxqueue *q, struct fq_job *j) {
     _cleanup_(sl_arena_done) struct sl_arena arena = SL_ARENA(FQ_MAX_COMPILE);
     _cleanup_(sl_match_request_freep) struct sl_match_request *request = NULL;
@@ -209,7 +229,8 @@ static void reject(struct sl_fluxqueue *q, struct fq_job *j) {
     j->queued = false;
     drop_estimate(j);
     j->rejected = q->capacity;
-    if (fq_compile(q, j, 0, &arena, &info, &request, &err) >= 0 && fq_graph_could(q, request)) {
+    if (fq_compile(q, j, 0, &arena, &info, &request, &err) >= 0 && pods_fit(q, j) &&
+        fq_graph_could(q, request)) {
         fq_job_set_state(j, FQ_WAITING, "Busy", "Pods of others use what it requests");
         return;
     }
@@ -257,7 +278,7 @@ void fq_submit(struct sl_fluxqueue *q, struct fq_job *j) {
     if (!j->jobid)
         fq_name_job(q, j, fq_next_jobid(q));
     /* told so at once, whoever waits before it */
-    if (fq_impossible(q, request, policy_of(q, j, &info))) {
+    if (!pods_fit(q, j) || fq_impossible(q, request, policy_of(q, j, &info))) {
         sl_match_request_free(request);
         j->queued_hash = hash;
         reject(q, j);
@@ -601,8 +622,10 @@ void fq_grow(struct sl_fluxqueue *q, struct fq_job *j) {
     }
     if (found < j->missing)
         show_missing(q, j, j->missing - found);
-    if (found == 0)
+    /* What was found before may be of no use to its pods: that shows when it is given out. */
+    if (found == 0 || (j->grown && j->missing >= j->grown))
         j->grow_at = q->client->mono + FQ_GROW_PAUSE;
+    j->grown = found ? j->missing : 0;
 }
 
 /* ---- where its places still are good ---- */

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Pods that request more than the places of their jobs have, and nodes and pods of others that say
+ * what cannot be: the graph never has more free than a node has, so that nothing is placed, tried
+ * and given back without end, and none of them stops the queue on all other nodes.
+ */
+#include "fqtest.h"
+
+#include <stdio.h>
+
+#include "lib/log/log.h"
+#include "manager/fluxqueue/fq_int.h"
+
+#define BODY 65536u
+#define ONE_CORE                                                                                   \
+    "'fluxqueue/jobspec':'{version: 1, resources: [{type: slot, count: 1, label: a, with: "        \
+    "[{type: core, count: 1}]}], tasks: [{command: [a], slot: a, count: {per_slot: 1}}], "         \
+    "attributes: {}}'"
+#define GATED "'schedulerName':'FluxionScheduler','schedulingGates':[{'name':'fluxqueue'}]"
+
+/* A pod that is a job by itself; annotations, labels: of its metadata; requests: members. */
+static void pod_of(struct world *w, const char *name, const char *labels, const char *annotations,
+                   const char *requests) {
+    char text[4096];
+    sl_fmt(text, sizeof text,
+           "{'metadata':{'name':'%s','labels':{'fluxqueue.seen':'yes'%s},'annotations':{%s}},"
+           "'spec':{'containers':[{'name':'main','image':'busybox','resources':{'requests':{%s}}}]"
+           "," GATED "}}",
+           name, labels, annotations, requests);
+    create(w, PODS, text);
+}
+
+static void resize(struct world *w, const char *path, const char *cpu) {
+    char body[512];
+    sl_fmt(body, sizeof body,
+           "{\"spec\":{\"containers\":[{\"name\":\"main\",\"image\":\"busybox\",\"resources\":{"
+           "\"requests\":{\"cpu\":\"%s\",\"memory\":\"64Mi\"}}}]}}",
+           cpu);
+    patch(w, path, body);
+}
+
+static void restart(struct world *w) {
+    stop(w, 0);
+    start(w, 0, false);
+    run(w, 5 * SL_SEC);
+}
+
+/* ---- pods that are larger than their places ---- */
+
+static void test_no_node_has_it(void **state) {
+    struct world *w = *state;
+    node(w, "n0", "4");
+    pod_of(w, "a", "", ONE_CORE, "'cpu':'1','memory':'1Ti'");
+    run(w, 5 * SL_SEC);
+    assert_field(w, FLUXJOBS "/a-pod", "status.state", "Rejected");
+    assert_field(w, FLUXJOBS "/a-pod", "status.reason", "Unsatisfiable");
+    pod(w, "b", "4", "", "");
+    run(w, 5 * SL_SEC);
+    assert_field(w, PODS "/b", "spec.nodeName", "n0");
+}
+
+/* The jobspec names cores alone: the memory of its pod is not free. */
+static void test_less_than_the_pod(void **state) {
+    struct world *w = *state;
+    node(w, "n0", "4");
+    pod_of(w, "a", "", ONE_CORE, "'cpu':'2','memory':'6Gi'");
+    run(w, 5 * SL_SEC);
+    assert_field(w, PODS "/a", "spec.nodeName", "n0");
+    pod_of(w, "b", "", "", "'cpu':'1','memory':'4Gi'");
+    pod_of(w, "c", "", "", "'cpu':'3','memory':'1Gi'");
+    pod_of(w, "d", "", "", "'cpu':'2','memory':'2Gi'");
+    run(w, 5 * SL_SEC);
+    assert_string_not_equal(at(w, FLUXJOBS "/b-pod", "status.state"), "Running");
+    assert_string_not_equal(at(w, FLUXJOBS "/c-pod", "status.state"), "Running");
+    assert_field(w, PODS "/d", "spec.nodeName", "n0");
+    phase(w, "a", "Succeeded");
+    phase(w, "d", "Succeeded");
+    run(w, 5 * SL_SEC);
+    assert_field(w, PODS "/b", "spec.nodeName", "n0");
+    assert_field(w, PODS "/c", "spec.nodeName", "n0");
+}
+
+static void test_resized_and_restarted(void **state) {
+    struct world *w = *state;
+    node(w, "n0", "4");
+    pod(w, "a", "1", "", "");
+    run(w, SL_SEC);
+    resize(w, PODS "/a", "3500m");
+    run(w, SL_SEC);
+    restart(w);
+    pod(w, "b", "1", "", "");
+    run(w, 5 * SL_SEC);
+    assert_field(w, PODS "/b", "spec.nodeName", "");
+    assert_string_not_equal(at(w, FLUXJOBS "/b-pod", "status.state"), "Running");
+    pod(w, "c", "500m", "", "");
+    run(w, 5 * SL_SEC);
+    assert_field(w, PODS "/c", "spec.nodeName", "n0");
+    resize(w, PODS "/a", "1");
+    run(w, 5 * SL_SEC);
+    assert_field(w, PODS "/b", "spec.nodeName", "n0");
+}
+
+#define OF_GROUP ",'fluxqueue/group-name':'g','fluxqueue/group-size':'2'"
+
+static void test_resized_in_a_group(void **state) {
+    struct world *w = *state;
+    node(w, "n0", "4");
+    pod_of(w, "g0", OF_GROUP, "", "'cpu':'500m','memory':'64Mi'");
+    pod_of(w, "g1", OF_GROUP, "", "'cpu':'1','memory':'64Mi'");
+    run(w, 2 * SL_SEC);
+    assert_field(w, PODS "/g1", "spec.nodeName", "n0");
+    resize(w, PODS "/g1", "3");
+    run(w, 2 * SL_SEC);
+    pod(w, "b", "1", "", "");
+    run(w, 5 * SL_SEC);
+    assert_field(w, PODS "/b", "spec.nodeName", "");
+    phase(w, "g0", "Succeeded");
+    run(w, 5 * SL_SEC);
+    assert_field(w, PODS "/b", "spec.nodeName", "n0");
+}
+
+/* Its jobspec cannot be compiled for these nodes, and its pod runs there. */
+static void test_plugin_away(void **state) {
+    struct world *w = *state;
+    node(w, "n0", "4");
+    patch(w, NODES "/n0/status",
+          SL_JSON_CONST({"status" : {"allocatable" : {"example.com/gpu" : "2"}}}));
+    run(w, SL_SEC);
+    pod_of(w, "a", "", "", "'cpu':'3500m','memory':'64Mi','example.com/gpu':'1'");
+    run(w, SL_SEC);
+    assert_field(w, PODS "/a", "spec.nodeName", "n0");
+    stop(w, 0);
+    patch(w, NODES "/n0/status",
+          SL_JSON_CONST({"status" : {"allocatable" : {"example.com/gpu" : "0"}}}));
+    start(w, 0, false);
+    run(w, 5 * SL_SEC);
+    pod(w, "b", "1", "", "");
+    pod(w, "c", "500m", "", "");
+    run(w, 5 * SL_SEC);
+    assert_field(w, PODS "/b", "spec.nodeName", "");
+    assert_field(w, PODS "/c", "spec.nodeName", "n0");
+}
+
+int main(void) {
+    sl_log_set(SL_LOG_ERROR);
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(test_no_node_has_it),
+        TEST(test_less_than_the_pod),
+        TEST(test_resized_and_restarted),
+        TEST(test_resized_in_a_group),
+        TEST(test_plugin_away),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
