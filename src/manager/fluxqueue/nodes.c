@@ -404,8 +404,8 @@ bool fq_node_has_room(const struct sl_fluxqueue *q, const struct fq_pod *p, sl_s
     return true;
 }
 
-/* What cannot be read has no requests but being a pod. */
-static void read_requests(struct sl_buf *text, struct sl_arena *a, struct sl_podset_spec *ret,
+/* False: they cannot be read. */
+static bool read_requests(struct sl_buf *text, struct sl_arena *a, struct sl_podset_spec *ret,
                           struct sl_doc **ret_doc) {
     struct sl_err err = {0};
     struct sl_read rd = {.file = "pod", .arena = a, .err = &err};
@@ -417,10 +417,11 @@ static void read_requests(struct sl_buf *text, struct sl_arena *a, struct sl_pod
     if (rd.code >= 0 && (sl_arena_full(a) || ret->n_requests >= FQ_MAX_RESOURCES))
         rd.code = sl_err_set(&err, SL_ELIMIT, "the pod is too large");
     if (rd.code < 0) {
-        sl_log(SL_LOG_WARN, "pod usage counted as zero: malformed resource requests",
+        sl_log(SL_LOG_WARN, "pod usage counted as its node: malformed resource requests",
                SL_S("error", err.text));
         ret->n_requests = 0;
     }
+    return rd.code >= 0;
 }
 
 static struct fq_usage *make_usage(struct sl_fluxqueue *q, struct sl_buf *text,
@@ -428,11 +429,13 @@ static struct fq_usage *make_usage(struct sl_fluxqueue *q, struct sl_buf *text,
     _cleanup_(sl_arena_done) struct sl_arena arena = SL_ARENA(FQ_MAX_NODE);
     struct sl_podset_spec spec = {0};
     struct sl_doc *d = NULL;
-    read_requests(text, &arena, &spec, &d);
+    bool readable = read_requests(text, &arena, &spec, &d);
     struct fq_usage *s =
         sl_alloc0(1, sizeof *s + (spec.n_requests + ports->n + 1) * sizeof s->v[0]);
     char name[FQ_PORT_NAME];
-    s->v[s->n++] = (struct fq_amount){sl_sym_put(&q->inf->syms, "pods"), 1};
+    /* One that cannot be read leaves no room beside it: as many pods as a node may have. */
+    s->v[s->n++] =
+        (struct fq_amount){sl_sym_put(&q->inf->syms, "pods"), readable ? 1 : FQ_MAX_PODS};
     for (uint32_t i = 0; i < spec.n_requests; i++) {
         const char *resource = spec.requests[i].resource;
         if (strcmp(resource, "pods") != 0)

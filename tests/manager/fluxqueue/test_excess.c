@@ -141,6 +141,57 @@ static void test_plugin_away(void **state) {
     assert_field(w, PODS "/c", "spec.nodeName", "n0");
 }
 
+/* ---- pods of others ---- */
+
+/* A pod on n0 that requests 4 cpus and so much of others, in a container of so many. */
+static void hide(struct world *w, const char *name, int requests, const char *amount,
+                 int containers) {
+    _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(BODY);
+    sl_buf_printf(&b,
+                  "{\"metadata\":{\"name\":\"%s\"},\"spec\":{\"nodeName\":\"n0\",\"containers\":[{"
+                  "\"name\":\"c\",\"resources\":{\"requests\":{\"cpu\":\"2\"",
+                  name);
+    for (int i = 0; i < requests; i++)
+        sl_buf_printf(&b, ",\"example.com/r%d\":\"%s\"", i, amount);
+    sl_buf_puts(&b, "}}}");
+    for (int i = 1; i < containers; i++)
+        sl_buf_printf(&b, ",{\"name\":\"c%d\"}", i);
+    sl_buf_puts(&b, "]}}");
+    assert_int_equal(post(w, PODS, sl_buf_str(&b)), 201);
+    run(w, SL_SEC);
+}
+
+static void test_requests_of_nothing(void **state) {
+    struct world *w = *state;
+    node(w, "n0", "4");
+    hide(w, "hides", 64, "0", 1);
+    pod(w, "a", "4", "", "");
+    pod(w, "b", "2", "", "");
+    run(w, 5 * SL_SEC);
+    assert_field(w, PODS "/a", "spec.nodeName", "");
+    assert_field(w, PODS "/b", "spec.nodeName", "n0");
+}
+
+/* What cannot be read may be anything: nothing is placed beside it. */
+static void test_unreadable(void **state) {
+    struct world *w = *state;
+    node(w, "n0", "4");
+    hide(w, "many", 64, "1", 1);
+    pod(w, "a", "1", "", "");
+    plain(w, "b", "1", "");
+    run(w, 5 * SL_SEC);
+    assert_field(w, PODS "/a", "spec.nodeName", "");
+    assert_field(w, PODS "/b", "spec.nodeName", "");
+    hide(w, "long", 0, "", 1025);
+    drop(w, PODS "/many");
+    run(w, 5 * SL_SEC);
+    assert_field(w, PODS "/a", "spec.nodeName", "");
+    drop(w, PODS "/long");
+    run(w, 5 * SL_SEC);
+    assert_field(w, PODS "/a", "spec.nodeName", "n0");
+    assert_field(w, PODS "/b", "spec.nodeName", "n0");
+}
+
 int main(void) {
     sl_log_set(SL_LOG_ERROR);
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -150,6 +201,8 @@ int main(void) {
         TEST(test_resized_and_restarted),
         TEST(test_resized_in_a_group),
         TEST(test_plugin_away),
+        TEST(test_requests_of_nothing),
+        TEST(test_unreadable),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
