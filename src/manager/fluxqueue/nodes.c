@@ -110,11 +110,16 @@ static void read_pools(struct sl_fluxqueue *q, struct fq_node *n, yyjson_val *al
         if (!fq_port_is(fq_str(q, n->pools.v[k].resource)))
             n->pools.v[k].allocatable = 0;
     sl_obj_foreach (allocatable, i, max, key, val) {
+        const char *name = sl_json_text(key);
         sl_quantity amount = 0;
-        sl_sym y = sl_sym_put(&q->inf->syms, sl_json_text(key));
+        if (strlen(name) > SL_VERTEX_TYPE) /* the graph takes none, and then no node at all */
+            continue;
+        sl_sym y = sl_sym_put(&q->inf->syms, name);
         if (!y || !sl_json_quantity(val, &amount))
             continue;
-        fq_pool_need(n, y)->allocatable = fq_units(fq_str(q, y), amount, false);
+        int64_t size = fq_units(name, amount, false);
+        bool pods = strcmp(name, "pods") == 0;
+        fq_pool_need(n, y)->allocatable = pods && size > FQ_MAX_PODS ? FQ_MAX_PODS : size;
     }
 }
 

@@ -141,6 +141,48 @@ static void test_plugin_away(void **state) {
     assert_field(w, PODS "/c", "spec.nodeName", "n0");
 }
 
+/* ---- nodes ---- */
+
+/* The longest name that a resource may have, and one that none has. */
+static void test_long_names(void **state) {
+    struct world *w = *state;
+    char body[2048], domain[254], request[512];
+    for (uint32_t i = 0; i < 253; i++)
+        domain[i] = i % 50 == 49 ? '.' : 'd';
+    domain[253] = '\0';
+    sl_fmt(request, sizeof request, "%s/%.63s", domain, domain);
+    for (char *c = strchr(request, '/') + 1; *c; c++)
+        *c = 'r';
+    node(w, "n0", "4");
+    node(w, "n1", "4");
+    node(w, "n2", "4");
+    sl_fmt(body, sizeof body, "{\"status\":{\"allocatable\":{\"%s\":\"1\"}}}", request);
+    patch(w, NODES "/n1/status", body);
+    sl_fmt(body, sizeof body, "{\"status\":{\"allocatable\":{\"%sx\":\"1\"}}}", request);
+    patch(w, NODES "/n2/status", body);
+    run(w, SL_SEC);
+    sl_fmt(body, sizeof body, "'cpu':'1','%s':'1'", request);
+    pod_of(w, "a", "", "", body);
+    pod(w, "b", "4", "", "");
+    pod(w, "c", "4", "", "");
+    run(w, 5 * SL_SEC);
+    assert_field(w, PODS "/a", "spec.nodeName", "n1");
+    assert_string_not_equal(at(w, PODS "/b", "spec.nodeName"), "");
+    assert_string_not_equal(at(w, PODS "/c", "spec.nodeName"), "");
+}
+
+static void test_absurd_node(void **state) {
+    struct world *w = *state;
+    node(w, "n0", "4");
+    patch(w, NODES "/n0", SL_JSON_CONST({"metadata" : {"labels" : {"example.com/rack" : "r"}}}));
+    patch(w, NODES "/n0/status", SL_JSON_CONST({
+              "status" : {"allocatable" : {"cpu" : "1e12", "memory" : "1E", "pods" : "10000000000"}}
+          }));
+    pod(w, "a", "1", "'fluxqueue/within':'rack'", "");
+    run(w, 5 * SL_SEC);
+    assert_field(w, PODS "/a", "spec.nodeName", "n0");
+}
+
 /* ---- pods of others ---- */
 
 /* A pod on n0 that requests 4 cpus and so much of others, in a container of so many. */
@@ -201,6 +243,8 @@ int main(void) {
         TEST(test_resized_and_restarted),
         TEST(test_resized_in_a_group),
         TEST(test_plugin_away),
+        TEST(test_long_names),
+        TEST(test_absurd_node),
         TEST(test_requests_of_nothing),
         TEST(test_unreadable),
     };
