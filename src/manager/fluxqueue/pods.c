@@ -128,8 +128,10 @@ bool fq_pod_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
         fq_pod_use(q, p, fq_usage_get(q, spec));
     if (p->ours)
         fq_ports_demand(q, p->usage);
-    if (first && p->ours)
+    if (first && p->ours) { /* it is so again where the phase went back from an end */
+        sl_freep(&p->claims);
         p->claims = fq_claims_read(q, spec, r->name);
+    }
     fq_pod_stand(q, p);
     if (p->ended && p->usage) {
         fq_pod_charge(q, p, 0);
