@@ -133,8 +133,8 @@ static int check_spec(const struct sl_graph *g, const struct sl_vertex_spec *s,
                           (long long)SL_GRAPH_MAX_SIZE, (long long)s->size);
     if (s->rank < -1 || s->rank > INT32_MAX || s->id < -1 || s->uniq_id < -1)
         return sl_err_set(err, SL_EINVAL, "%.60s: ids and ranks are -1 or more", what);
-    if (strlen(s->type) + (s->basename ? strlen(s->basename) : 0) > SL_VERTEX_NAME - 24 ||
-        (s->name && strlen(s->name) >= 1024))
+    if (strlen(s->basename ? s->basename : s->type) > SL_VERTEX_NAME - 24 ||
+        strlen(s->type) > SL_VERTEX_TYPE || (s->name && strlen(s->name) >= 1024))
         return sl_err_set(err, SL_ELIMIT, "%.60s…: the name is too long", what);
     if (g->v.n >= SL_GRAPH_MAX_VERTICES)
         return sl_err_set(err, SL_ELIMIT, "more than %u vertices", SL_GRAPH_MAX_VERTICES);

@@ -132,6 +132,7 @@ uint32_t sl_graph_subsystems(const struct sl_graph *g, const sl_sym **ret);
 /* The root of an auxiliary subsystem: the first vertex with edges out of it and none into it. */
 sl_vtx sl_graph_subsystem_root(const struct sl_graph *g, sl_sym subsystem);
 
+#define SL_VERTEX_TYPE 317 /* bytes: a name of a resource of Kubernetes, with its domain */
 /* "node3". Returns out, or the name itself if it was given. */
 #define SL_VERTEX_NAME 128
 const char *sl_vertex_name(const struct sl_graph *g, sl_vtx v, char out[SL_VERTEX_NAME]);

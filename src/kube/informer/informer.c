@@ -264,14 +264,17 @@ bool sl_inf_pass(struct sl_informer *f) {
     bool any = false;
     for (uint32_t i = 0; i < f->n_tables; i++) {
         struct sl_rec_table *t = &f->tables[i];
-        for (uint32_t at = 0; at < t->queue.n; at++) { /* it may grow meanwhile */
+        uint32_t n = t->queue.n; /* what is queued meanwhile waits for the next pass */
+        any |= n > 0;
+        for (uint32_t at = 0; at < n; at++) {
             struct sl_rec *r = t->queue.v[at];
-            any = true;
             r->queued = false;
             if (!r->gone)
                 t->kind->reconcile(f->spec.ctx, r);
         }
-        sl_vec_clear(&t->queue);
+        t->queue.n -= n;
+        if (n)
+            memmove(t->queue.v, t->queue.v + n, t->queue.n * sizeof *t->queue.v);
     }
     return any;
 }

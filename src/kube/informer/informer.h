@@ -227,7 +227,8 @@ bool sl_inf_poll(struct sl_informer *f);
 /* Enqueues whose time has come; all that have a timer if the clock on the wall was set, which it
  * returns. */
 bool sl_inf_wake(struct sl_informer *f);
-/* Reconciles what is queued, kind by kind. Returns whether there was anything. */
+/* Reconciles what is queued, kind by kind: once, whatever is queued meanwhile, so that a record
+ * that queues itself ends no turn. Returns whether there was anything. */
 bool sl_inf_pass(struct sl_informer *f);
 /* The same until nothing is left. False: SL_INF_MAX_PASSES were not enough. */
 bool sl_inf_settle(struct sl_informer *f);

@@ -11,12 +11,33 @@ static void put_present(struct sl_jw *w, const char *key, yyjson_val *v) {
         sl_jw_val(w, key, v);
 }
 
+/* Nothing of a resource is requested: it takes no room among those that are. Where it has a limit,
+ * that would count without it. */
+static bool is_nothing(yyjson_val *limits, yyjson_val *key, yyjson_val *val) {
+    sl_quantity amount = 0;
+    return sl_json_quantity(val, &amount) && amount == 0 && !sl_json_same_key(limits, key);
+}
+
+static void put_requests(struct sl_jw *w, yyjson_val *requests, yyjson_val *limits) {
+    size_t i, n;
+    yyjson_val *key, *val;
+    if (!yyjson_is_obj(requests)) {
+        put_present(w, "requests", requests);
+        return;
+    }
+    sl_jw_object(w, "requests");
+    sl_obj_foreach (requests, i, n, key, val)
+        if (!is_nothing(limits, key, val))
+            sl_jw_val(w, sl_json_text(key), val);
+    sl_jw_end(w);
+}
+
 static void put_resources(struct sl_jw *w, yyjson_val *of) {
     yyjson_val *r = yyjson_obj_get(of, "resources");
     if (!yyjson_is_obj(r))
         return;
     sl_jw_object(w, "resources");
-    put_present(w, "requests", yyjson_obj_get(r, "requests"));
+    put_requests(w, yyjson_obj_get(r, "requests"), yyjson_obj_get(r, "limits"));
     put_present(w, "limits", yyjson_obj_get(r, "limits"));
     sl_jw_end(w);
 }

@@ -467,16 +467,32 @@ static void leave_seat(struct sl_fluxqueue *q, struct fq_pod *p) {
     }
 }
 
+/* A pod that requests more than those of its podset (a container was injected, it was resized, or
+ * somebody else names the Workload) has no place of it: it counts as one of others. */
+static bool fits_seat(const struct part *part, const struct fq_pod *p) {
+    for (uint32_t i = 0; p->usage && !part->whole && i < p->usage->n; i++) {
+        int64_t has = 0;
+        for (uint32_t k = 0; k < part->usage->n; k++)
+            if (part->usage->v[k].resource == p->usage->v[i].resource)
+                has = part->usage->v[k].amount;
+        if (p->usage->v[i].amount > has)
+            return false;
+    }
+    return true;
+}
+
 bool fq_exact_seat(struct sl_fluxqueue *q, struct fq_pod *p) {
     struct fq_exact *x = of_pod(q, p);
     bool there = x && p->node && !p->ended && !p->rec.gone;
-    if (p->exact && there && p->exact == x->id + 1 && x->seats.v[p->seat].node == p->node)
+    if (p->exact && there && p->exact == x->id + 1 && x->seats.v[p->seat].node == p->node &&
+        fits_seat(&x->parts.v[x->seats.v[p->seat].podset], p))
         return true;
     leave_seat(q, p);
     for (uint32_t i = 0; there && i < x->seats.n; i++) {
         struct seat *s = &x->seats.v[i];
         if (s->node != p->node || s->taken >= s->count ||
-            (p->podset && x->parts.v[s->podset].name != p->podset))
+            (p->podset && x->parts.v[s->podset].name != p->podset) ||
+            !fits_seat(&x->parts.v[s->podset], p))
             continue;
         s->taken++;
         p->exact = x->id + 1;

@@ -178,6 +178,7 @@ enum fq_why {
 struct fq_pod {
     struct sl_rec rec;
     struct fq_usage *usage; /* NULL: it takes nothing any more */
+    struct fq_usage *over;  /* its own: counted as others' in place of it; NULL: all of it is */
     char *jobspec;          /* of one that is a job by itself, until it is bound */
     char *refused;          /* why it has none */
     uint64_t spec;          /* hash of its spec */
@@ -397,8 +398,8 @@ struct fq_job {
     uint64_t rejected; /* q->capacity when it did not fit even if all jobs had ended; 0: not so */
     uint64_t judged;   /* q->shrunk when it was found that it can run */
     sl_time grow_at;   /* mono: not before */
-    sl_time grew_at;   /* mono: when it got more places */
     sl_time missed;    /* mono: since when its object is not there; 0: it is */
+    uint32_t grown;    /* what was missing when some was found; 0: none was */
     struct fq_recorded recorded;
     char *ran_on;     /* one that had ended before the start: its nodes, until that is recorded */
     uint32_t ran;     /* of the same: so many pods had places there at the end */
@@ -546,6 +547,9 @@ void fq_node_hold(struct sl_syms *t, struct sl_rec *r);
 struct fq_node *fq_node_find(const struct sl_fluxqueue *q, sl_sym name);
 /* Counts a pod at the node that it is bound to, or no longer (on: 0). */
 void fq_pod_charge(struct sl_fluxqueue *q, struct fq_pod *p, sl_sym on);
+/* The same of what it requests beyond its place ("over", which becomes its own): never may the
+ * graph have more free than the node has. NULL: nothing. */
+void fq_pod_charge_over(struct sl_fluxqueue *q, struct fq_pod *p, struct fq_usage *over);
 /* Where it is to be bound to; 0: nowhere yet. */
 void fq_pod_target(struct sl_fluxqueue *q, struct fq_pod *p, sl_sym node);
 /* Counts it where it is, or is on its way to. */

@@ -18,6 +18,7 @@
 
 #define ROOT "cluster"
 #define MAX_PROP 1024u
+#define MAX_BASENAME 52u /* of a pool; one of a longer type has a name of its own */
 
 /* A value of a level below its parent. */
 struct level {
@@ -106,13 +107,14 @@ static const char *unit_of(const char *type) {
 static int add_pool(struct making *m, const struct fq_node *n, struct fq_pool *p) {
     static const struct sl_graph_prop divisible = {SL_GRAPH_DIVISIBLE, ""};
     const char *type = fq_type_of(fq_str(m->q, p->resource));
-    char *base = sl_arena_strdup(&m->arena, type);
+    bool is_long = strlen(type) > MAX_BASENAME;
+    char *base = sl_arena_strdup(&m->arena, is_long ? "resource" : type);
     for (char *c = strchr(base, '/'); c; c = strchr(c, '/'))
         *c = '-';
     return add(m, n->v,
                &(struct sl_vertex_spec){.type = type,
                                         .basename = base,
-                                        .id = 0,
+                                        .id = is_long ? p - n->pools.v : 0,
                                         .uniq_id = -1,
                                         .rank = -1,
                                         .size = SL_GRAPH_MAX_SIZE,

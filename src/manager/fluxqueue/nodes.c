@@ -110,11 +110,16 @@ static void read_pools(struct sl_fluxqueue *q, struct fq_node *n, yyjson_val *al
         if (!fq_port_is(fq_str(q, n->pools.v[k].resource)))
             n->pools.v[k].allocatable = 0;
     sl_obj_foreach (allocatable, i, max, key, val) {
+        const char *name = sl_json_text(key);
         sl_quantity amount = 0;
-        sl_sym y = sl_sym_put(&q->inf->syms, sl_json_text(key));
+        if (strlen(name) > SL_VERTEX_TYPE) /* the graph takes none, and then no node at all */
+            continue;
+        sl_sym y = sl_sym_put(&q->inf->syms, name);
         if (!y || !sl_json_quantity(val, &amount))
             continue;
-        fq_pool_need(n, y)->allocatable = fq_units(fq_str(q, y), amount, false);
+        int64_t size = fq_units(name, amount, false);
+        bool pods = strcmp(name, "pods") == 0;
+        fq_pool_need(n, y)->allocatable = pods && size > FQ_MAX_PODS ? FQ_MAX_PODS : size;
     }
 }
 
@@ -302,14 +307,20 @@ sl_sym fq_intern(struct sl_fluxqueue *q, const char *name) {
 
 /* ---- what pods take ---- */
 
+/* What is counted as others'. */
+static const struct fq_usage *charged_of(const struct fq_pod *p) {
+    return p->over ? p->over : p->usage;
+}
+
 void fq_pod_shift(struct sl_fluxqueue *q, struct fq_pod *p, int sign) {
+    const struct fq_usage *u = charged_of(p);
     struct fq_node *n = fq_node_find(q, p->charged);
     struct sl_err err = {0};
-    for (uint32_t i = 0; n && p->usage && i < p->usage->n; i++) {
-        struct fq_pool *pool = fq_pool_find(n, p->usage->v[i].resource);
+    for (uint32_t i = 0; n && u && i < u->n; i++) {
+        struct fq_pool *pool = fq_pool_find(n, u->v[i].resource);
         if (!pool)
             continue;
-        pool->foreign += sign * p->usage->v[i].amount;
+        pool->foreign += sign * u->v[i].amount;
         if (q->match && n->v != SL_VTX_NONE && pool->v != SL_VTX_NONE &&
             sl_match_resize(q->match, pool->v, fq_pool_size(pool), &err) < 0)
             q->rebuild = true;
@@ -317,7 +328,7 @@ void fq_pod_shift(struct sl_fluxqueue *q, struct fq_pod *p, int sign) {
 }
 
 static void charge(struct sl_fluxqueue *q, struct fq_pod *p, int sign) {
-    if (!p->usage || !fq_node_find(q, p->charged))
+    if (!charged_of(p) || !fq_node_find(q, p->charged))
         return;
     fq_pod_shift(q, p, sign);
     q->capacity += sign < 0;
@@ -326,14 +337,34 @@ static void charge(struct sl_fluxqueue *q, struct fq_pod *p, int sign) {
     q->moved = true;
 }
 
-void fq_pod_charge(struct sl_fluxqueue *q, struct fq_pod *p, sl_sym on) {
-    if (p->charged == on)
+static bool is_same_usage(const struct fq_usage *a, const struct fq_usage *b) {
+    bool same = a == b || (a && b && a->n == b->n);
+    for (uint32_t i = 0; a && a != b && same && i < a->n; i++)
+        same = a->v[i].resource == b->v[i].resource && a->v[i].amount == b->v[i].amount;
+    return same;
+}
+
+/* over: becomes its own, and is counted in place of what it requests; NULL: that is. */
+static void charge_as(struct sl_fluxqueue *q, struct fq_pod *p, sl_sym on, struct fq_usage *over) {
+    if (p->charged == on && is_same_usage(p->over, over)) {
+        sl_freep(&over);
         return;
+    }
     if (p->charged)
         charge(q, p, -1);
+    sl_freep(&p->over);
     p->charged = on;
+    p->over = over;
     if (on)
         charge(q, p, 1);
+}
+
+void fq_pod_charge(struct sl_fluxqueue *q, struct fq_pod *p, sl_sym on) {
+    charge_as(q, p, on, NULL);
+}
+
+void fq_pod_charge_over(struct sl_fluxqueue *q, struct fq_pod *p, struct fq_usage *over) {
+    charge_as(q, p, over ? p->node : 0, over);
 }
 
 static void stand(struct sl_fluxqueue *q, struct fq_pod *p, int sign) {
@@ -355,18 +386,20 @@ void fq_pod_stand(struct sl_fluxqueue *q, struct fq_pod *p) {
 }
 
 void fq_pod_use(struct sl_fluxqueue *q, struct fq_pod *p, struct fq_usage *u) {
-    sl_sym charged = p->charged;
+    sl_sym charged = p->over ? 0 : p->charged; /* what it has beyond its place stays, for now */
     if (u == p->usage) {
         fq_usage_unref(q, u);
         return;
     }
     p->resized = p->usage != NULL;
-    fq_pod_charge(q, p, 0);
+    if (charged)
+        fq_pod_charge(q, p, 0);
     stand(q, p, -1);
     fq_usage_unref(q, p->usage);
     p->usage = u;
     stand(q, p, 1);
-    fq_pod_charge(q, p, charged);
+    if (charged)
+        fq_pod_charge(q, p, charged);
 }
 
 void fq_pod_target(struct sl_fluxqueue *q, struct fq_pod *p, sl_sym node) {
@@ -388,8 +421,8 @@ bool fq_node_has_room(const struct sl_fluxqueue *q, const struct fq_pod *p, sl_s
     return true;
 }
 
-/* What cannot be read has no requests but being a pod. */
-static void read_requests(struct sl_buf *text, struct sl_arena *a, struct sl_podset_spec *ret,
+/* False: they cannot be read. */
+static bool read_requests(struct sl_buf *text, struct sl_arena *a, struct sl_podset_spec *ret,
                           struct sl_doc **ret_doc) {
     struct sl_err err = {0};
     struct sl_read rd = {.file = "pod", .arena = a, .err = &err};
@@ -401,10 +434,11 @@ static void read_requests(struct sl_buf *text, struct sl_arena *a, struct sl_pod
     if (rd.code >= 0 && (sl_arena_full(a) || ret->n_requests >= FQ_MAX_RESOURCES))
         rd.code = sl_err_set(&err, SL_ELIMIT, "the pod is too large");
     if (rd.code < 0) {
-        sl_log(SL_LOG_WARN, "pod usage counted as zero: malformed resource requests",
+        sl_log(SL_LOG_WARN, "pod usage counted as its node: malformed resource requests",
                SL_S("error", err.text));
         ret->n_requests = 0;
     }
+    return rd.code >= 0;
 }
 
 static struct fq_usage *make_usage(struct sl_fluxqueue *q, struct sl_buf *text,
@@ -412,11 +446,13 @@ static struct fq_usage *make_usage(struct sl_fluxqueue *q, struct sl_buf *text,
     _cleanup_(sl_arena_done) struct sl_arena arena = SL_ARENA(FQ_MAX_NODE);
     struct sl_podset_spec spec = {0};
     struct sl_doc *d = NULL;
-    read_requests(text, &arena, &spec, &d);
+    bool readable = read_requests(text, &arena, &spec, &d);
     struct fq_usage *s =
         sl_alloc0(1, sizeof *s + (spec.n_requests + ports->n + 1) * sizeof s->v[0]);
     char name[FQ_PORT_NAME];
-    s->v[s->n++] = (struct fq_amount){sl_sym_put(&q->inf->syms, "pods"), 1};
+    /* One that cannot be read leaves no room beside it: as many pods as a node may have. */
+    s->v[s->n++] =
+        (struct fq_amount){sl_sym_put(&q->inf->syms, "pods"), readable ? 1 : FQ_MAX_PODS};
     for (uint32_t i = 0; i < spec.n_requests; i++) {
         const char *resource = spec.requests[i].resource;
         if (strcmp(resource, "pods") != 0)

@@ -14,7 +14,7 @@
 struct live {
     SL_VEC(struct fq_pod *) v;
     uint32_t bound;
-    bool *has;             /* by pod: it has a place */
+    uint32_t *has;         /* by pod: its place; SL_MAP_NONE: none */
     struct sl_map by_node; /* -> the first place there */
     uint32_t *next;        /* by place: the next one of its node; SL_MAP_NONE: none */
     uint32_t first;        /* no place before is free */
@@ -152,8 +152,8 @@ static void leave_bad_targets(struct sl_fluxqueue *q, struct live *l) {
 
 enum how { SAME_SIZE, ANY_SIZE };
 
-static bool take(struct fq_job *j, struct live *l, const struct fq_pod *p, sl_sym node,
-                 enum how how) {
+static uint32_t take(struct fq_job *j, struct live *l, const struct fq_pod *p, sl_sym node,
+                     enum how how) {
     uint64_t size = size_for(j, p);
     for (uint32_t i = first_of(l, node); i != SL_MAP_NONE; i = l->next[i]) {
         struct fq_place *x = &j->places.v[i];
@@ -162,9 +162,41 @@ static bool take(struct fq_job *j, struct live *l, const struct fq_pod *p, sl_sy
         l->resized |= x->size != size;
         x->pod = p->rec.id;
         x->size = size;
-        return true;
+        return i;
     }
-    return false;
+    return SL_MAP_NONE;
+}
+
+/* What the matcher has of a resource for one place. */
+static int64_t amount_at(const struct sl_fluxqueue *q, const struct fq_job *j,
+                         const struct fq_place *at, sl_sym resource) {
+    uint32_t n = 0;
+    const struct fq_slot_amount *v = fq_kind_amounts(j, at->kind, &n);
+    for (uint32_t i = 0; i < n; i++)
+        if (strcmp(fq_type_of(fq_str(q, resource)), v[i].type) == 0)
+            return v[i].amount;
+    return 0;
+}
+
+/* What a pod requests beyond its place: the jobspec is not of its requests, or it was resized.
+ * NULL: nothing, or that is not known yet. To be freed. */
+static struct fq_usage *beyond(const struct sl_fluxqueue *q, const struct fq_job *j,
+                               const struct fq_pod *p, uint32_t place) {
+    struct fq_usage *over = NULL;
+    /* As graph.c holds it: where the jobspec is of what pods request, by what this one does. */
+    if (!p->usage || !j->slot_hash || j->whole_nodes || j->slot_size)
+        return NULL;
+    for (uint32_t i = 0; i < p->usage->n; i++) {
+        const struct fq_amount *a = &p->usage->v[i];
+        int64_t more = a->amount - amount_at(q, j, &j->places.v[place], a->resource);
+        if (more <= 0)
+            continue;
+        if (!over)
+            over = sl_alloc0(1, sizeof *over + p->usage->n * sizeof over->v[0]);
+        over->v[over->n].resource = a->resource;
+        over->v[over->n++].amount = more;
+    }
+    return over;
 }
 
 /* Those that are bound, or on their way, have their places first: those of their size, if there
@@ -175,18 +207,20 @@ static void keep(struct sl_fluxqueue *q, struct fq_job *j, struct live *l) {
         for (uint32_t i = 0; i < l->v.n; i++) {
             const struct fq_pod *p = l->v.v[i];
             sl_sym at = p->node ? p->node : p->target ? p->target : fq_kube_place(p);
-            if (at && !l->has[i])
+            if (at && l->has[i] == SL_MAP_NONE)
                 l->has[i] = take(j, l, p, at, how);
         }
     bool holds = fq_graph_holds(q, j);
     for (uint32_t i = 0; i < l->v.n; i++) {
         struct fq_pod *p = l->v.v[i];
-        if (!l->has[i])
+        if (l->has[i] == SL_MAP_NONE)
             fq_pod_target(q, p, 0);
         else if (!p->node && !p->target)
             fq_pod_target(q, p, fq_kube_place(p));
-        if (p->node)
-            fq_pod_charge(q, p, l->has[i] && holds ? 0 : p->node);
+        if (p->node && (l->has[i] == SL_MAP_NONE || !holds))
+            fq_pod_charge(q, p, p->node);
+        else if (p->node)
+            fq_pod_charge_over(q, p, beyond(q, j, p, l->has[i]));
     }
 }
 
@@ -341,6 +375,7 @@ static void collect(struct sl_fluxqueue *q, struct fq_job *j, struct live *l) {
     if (l->v.n)
         qsort(l->v.v, l->v.n, sizeof *l->v.v, by_rank);
     l->has = sl_alloc0(l->v.n + 1, sizeof *l->has);
+    memset(l->has, 0xff, l->v.n * sizeof *l->has);
     index_places(j, l);
 }
 
@@ -403,10 +438,6 @@ void fq_places_sync(struct sl_fluxqueue *q, struct fq_job *j) {
     bool fewer = !kinds && give_back(j, &l, l.v.n > expected ? l.v.n : expected);
     fewer |= give_back_bad(q, j, &l);
     fewer |= kinds && fq_kinds_give_back(q, j); /* last: it does not know of l.good */
-    /* Places that were found just now are none for these pods: nodes have less than the matcher
-     * knows, where a jobspec asks for less than the pods request. */
-    if (fewer && j->missing && j->grew_at == q->client->mono)
-        j->grow_at = q->client->mono + FQ_GROW_PAUSE;
     if (fewer) {
         fq_job_touch(j);
         fq_graph_hold(q, j);

@@ -127,8 +127,10 @@ bool fq_pod_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
         fq_pod_use(q, p, fq_usage_get(q, spec));
     if (p->ours)
         fq_ports_demand(q, p->usage);
-    if (first && p->ours)
+    if (first && p->ours) { /* it is so again where the phase went back from an end */
+        sl_freep(&p->claims);
         p->claims = fq_claims_read(q, spec, r->name);
+    }
     fq_pod_stand(q, p);
     if (p->ended && p->usage) {
         fq_pod_charge(q, p, 0);
@@ -230,6 +232,7 @@ void fq_pod_deleted(void *ctx, struct sl_rec *r) {
 
 void fq_pod_free(struct sl_rec *r) {
     struct fq_pod *p = fq_pod_of(r);
+    sl_freep(&p->over);
     sl_freep(&p->jobspec);
     sl_freep(&p->refused);
     sl_freep(&p->gates);
@@ -240,6 +243,8 @@ void fq_pod_free(struct sl_rec *r) {
 
 void fq_pod_hold(struct sl_syms *t, struct sl_rec *r) {
     struct fq_pod *p = fq_pod_of(r);
+    for (uint32_t i = 0; p->over && i < p->over->n; i++)
+        sl_sym_hold(t, p->over->v[i].resource);
     sl_sym_hold(t, p->node);
     sl_sym_hold(t, p->target);
     sl_sym_hold(t, p->named);

@@ -233,13 +233,39 @@ bool fq_impossible(struct sl_fluxqueue *q, const struct sl_match_request *r, uin
            verdict == SL_NEVER;
 }
 
+static bool has_all(struct fq_node *n, const struct fq_usage *u) {
+    for (uint32_t i = 0; i < u->n; i++) {
+        const struct fq_pool *pool = fq_pool_find(n, u->v[i].resource);
+        if (u->v[i].amount > (pool ? pool->allocatable : 0))
+            return false;
+    }
+    return true;
+}
+
+/* Has any node what a pod of the template requests? A jobspec that somebody wrote may leave out
+ * what its pods do request: it would start, and none of them ever be bound. */
+static bool pods_fit(const struct sl_fluxqueue *q, const struct fq_job *j) {
+    const struct fq_usage *u = j->slot_size ? NULL : fq_usage_of_size(q, fq_template_size(q, j));
+    uint32_t at = 0;
+    bool fit = !u;
+    for (struct sl_rec *r; !fit && (r = sl_inf_each(q->inf, FQ_NODE, &at));)
+        fit = fq_node_of(r)->usable && !r->gone && has_all(fq_node_of(r), u);
+    return fit;
+}
+
+/* It can never run. */
+static bool is_impossible(struct sl_fluxqueue *q, const struct fq_job *j,
+                          const struct sl_match_request *request, uint32_t policy) {
+    return !pods_fit(q, j) || fq_impossible(q, request, policy);
+}
+
 /* 'request' is what it asks for; NULL: it cannot be made any more. */
 static void reject(struct sl_fluxqueue *q, struct fq_job *j,
                    const struct sl_match_request *request) {
     j->queued = false;
     drop_estimate(j);
     j->rejected = q->capacity;
-    if (request && fq_graph_could(q, request)) {
+    if (request && pods_fit(q, j) && fq_graph_could(q, request)) {
         fq_job_set_state(j, FQ_WAITING, "Busy", "Pods of others use what it requests");
         return;
     }
@@ -302,7 +328,7 @@ void fq_submit(struct sl_fluxqueue *q, struct fq_job *j) {
      * have. What can never run is told so at once, whoever waits before it. */
     uint32_t policy = 0;
     if (sl_queues_match(q->queues, queue_of(j, &info), &policy) &&
-        fq_impossible(q, request, policy)) {
+        is_impossible(q, j, request, policy)) {
         j->queued_hash = hash;
         reject(q, j, request);
         sl_match_request_free(request);
@@ -468,7 +494,7 @@ static void judge(struct sl_fluxqueue *q, struct fq_job *j) {
     struct sl_err err = {0};
     j->judged = q->shrunk;
     if (fq_compile(q, j, 0, &arena, &info, &request, &err) < 0 ||
-        !fq_impossible(q, request, policy_of(q, j, &info)))
+        !is_impossible(q, j, request, policy_of(q, j, &info)))
         return;
     fq_graph_release(q, j);
     reject(q, j, request);
@@ -762,15 +788,16 @@ void fq_grow(struct sl_fluxqueue *q, struct fq_job *j) {
         n += grow_by(q, j, k, j->kinds[k].missing, NULL);
     found = n + (j->odd ? grow_odd(q, j) : 0);
     if (found > 0) {
-        j->grew_at = q->client->mono;
         fq_job_touch(j);
         j->places_version = j->version;
         sl_rec_enqueue(&j->rec);
     }
     if (found < j->missing)
         show_missing(q, j, j->missing - found);
-    if (found == 0)
+    /* What was found before may be of no use to its pods: that shows when it is given out. */
+    if (found == 0 || (j->grown && j->missing >= j->grown))
         j->grow_at = q->client->mono + FQ_GROW_PAUSE;
+    j->grown = found ? j->missing : 0;
 }
 
 /* ---- where its places still are good ---- */

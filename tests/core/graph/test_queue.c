@@ -760,6 +760,27 @@ static void test_jobs_of_others(void **state) {
     world_free(w);
 }
 
+/* As many slots of a pool are formed as are requested, not as many as it has room for. */
+static void test_slots_of_a_large_pool(void **state) {
+    sl_vtx nodes[2], pools[2];
+    struct sl_match *m = fx_match_pools(2, UINT32_MAX, "low", nodes, pools);
+    struct sl_req_spec core = {.type = "core", .count = fx_count(1)};
+    struct sl_req_spec slot = {
+        .kind = SL_REQ_SLOT, .label = "task", .count = fx_count(3), .with = &core, .n_with = 1};
+    struct sl_req_spec all = {.type = "cluster", .count = fx_count(1), .with = &slot, .n_with = 1};
+    struct sl_jobspec j = {.version = 1, .resources = &all, .n_resources = 1, .duration = 10};
+    struct sl_match_request *r;
+    enum sl_match_verdict verdict = SL_NEVER;
+    struct sl_grant g = {0};
+    (void)state;
+    assert_int_equal(sl_match_request_new(sl_match_graph(m), &j, &r, NULL), 0);
+    assert_int_equal(sl_match_run(m, r, SL_MATCH_ALLOCATE, 1, 0, &verdict, &g, NULL), 0);
+    assert_int_equal(verdict, SL_MATCHED);
+    sl_grant_done(&g);
+    sl_match_request_free(r);
+    sl_match_free(m);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_3_12_1_order),
@@ -791,6 +812,7 @@ int main(void) {
         cmocka_unit_test(test_most_match_policies),
         cmocka_unit_test(test_errors),
         cmocka_unit_test(test_jobs_of_others),
+        cmocka_unit_test(test_slots_of_a_large_pool),
     };
     return cmocka_run_group_tests_name("queue", tests, NULL, NULL);
 }

@@ -26,6 +26,7 @@ struct world {
     uint32_t decoded, reconciled, deleted, freed, built, dropped, served;
     bool writes_secret; /* a ConfigMap has a Secret to create */
     bool reads;         /* or itself to read */
+    bool again;         /* or queues itself, whenever it is reconciled */
 };
 
 static struct world *now; /* 'free' has no context */
@@ -37,8 +38,10 @@ static bool decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
 }
 
 static void reconcile(void *ctx, struct sl_rec *r) {
-    (void)r;
-    ((struct world *)ctx)->reconciled++;
+    struct world *w = ctx;
+    w->reconciled++;
+    if (w->again)
+        sl_rec_enqueue(r);
 }
 
 static void deleted(void *ctx, struct sl_rec *r) {
@@ -204,6 +207,26 @@ static void test_read_again(void **state) {
     end(&w);
 }
 
+/* A record that queues itself is reconciled once in a pass, and ends no turn. */
+static void test_queues_itself(void **state) {
+    struct world w;
+    (void)state;
+    begin(&w, false);
+    w.again = true;
+    sl_rec_enqueue(a_of(&w));
+    w.reconciled = 0;
+    assert_true(sl_inf_pass(w.f));
+    assert_int_equal(w.reconciled, 1);
+    assert_false(sl_inf_settle(w.f));
+    assert_int_equal(w.reconciled, 1 + SL_INF_MAX_PASSES);
+    assert_false(sl_inf_settled(w.f));
+    w.again = false;
+    assert_true(sl_inf_settle(w.f));
+    assert_true(sl_inf_settled(w.f));
+    assert_int_equal(w.reconciled, 2 + SL_INF_MAX_PASSES);
+    end(&w);
+}
+
 static void test_finalizers(void **state) {
     struct world w;
     (void)state;
@@ -310,7 +333,7 @@ int main(void) {
         cmocka_unit_test(test_answers),         cmocka_unit_test(test_read_again),
         cmocka_unit_test(test_finalizers),      cmocka_unit_test(test_names_too_long),
         cmocka_unit_test(test_timers),          cmocka_unit_test(test_events),
-        cmocka_unit_test(test_too_many_events),
+        cmocka_unit_test(test_too_many_events), cmocka_unit_test(test_queues_itself),
     };
     sl_log_set(SL_LOG_ERROR);
     return cmocka_run_group_tests(tests, NULL, NULL);

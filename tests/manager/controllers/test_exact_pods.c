@@ -556,6 +556,65 @@ static void test_provisioned(void **state) {
     end_exact(&w);
 }
 
+#define ONE(gpus) PODSET("main", "1", gpus, "")
+
+/* A pod has the place of its Workload only if it requests no more. */
+static void test_somebody_else(void **state) {
+    struct world w;
+    (void)state;
+    begin_exact(&w);
+    gpu_node(&w, "n1", 8, "", "");
+    workload_of(&w, "small", 0, ONE("1"));
+    run(&w, SETTLE);
+    assert_true(is(&w, "small", "Admitted"));
+    create(&w, PODS,
+           "{'metadata':{'name':'large','annotations':{'kueue.x-k8s.io/workload':'small'}},"
+           "'spec':{'nodeName':'n1','containers':[{'name':'c','resources':{'requests':{'cpu':'1',"
+           "'" GPU "':'7'}}}]},'status':{'phase':'Running'}}");
+    run(&w, SETTLE);
+    workload_of(&w, "next", 0, ONE("6"));
+    run(&w, SETTLE);
+    assert_false(is(&w, "next", "Admitted"));
+    pod_phase(&w, "large", "Succeeded");
+    run(&w, SETTLE);
+    assert_true(is(&w, "next", "Admitted"));
+    end_exact(&w);
+}
+
+/* The same of its own pod, resized in place; and beside a FluxJob, whose place is none then. */
+static void test_larger_than_its_podset(void **state) {
+    struct world w;
+    (void)state;
+    begin_exact(&w);
+    gpu_node(&w, "n1", 8, "", "");
+    workload_of(&w, "a", 0, ONE("1"));
+    gated_pod(&w, "a-0", "a", "1", "default-scheduler");
+    run(&w, SETTLE);
+    bind(&w, "a-0");
+    run(&w, SETTLE);
+    patch(&w, PODS "/a-0",
+          "{'spec':{'containers':[{'name':'c','resources':{'requests':{'cpu':'14','" GPU
+          "':'1'}}}]}}");
+    run(&w, SETTLE);
+    workload_of(&w, "b", 0,
+                PODSET("main", "1", "1",
+                       ",'initContainers':[{'name':'i','resources':{'requests':{'cpu':'10'}}}]"));
+    create(&w, PODS,
+           "{'metadata':{'name':'f','labels':{'fluxqueue.seen':'yes'}},'spec':{'schedulerName':"
+           "'FluxionScheduler','schedulingGates':[{'name':'fluxqueue'}],'containers':[{'name':'c',"
+           "'resources':{'requests':{'cpu':'4'}}}]}}");
+    run(&w, SETTLE);
+    assert_false(is(&w, "b", "Admitted"));
+    assert_string_equal(node_of(&w, "f"), "");
+    patch(&w, PODS "/a-0",
+          "{'spec':{'containers':[{'name':'c','resources':{'requests':{'cpu':'1','" GPU
+          "':'1'}}}]}}");
+    run(&w, 2 * SL_MINUTE);
+    assert_true(is(&w, "b", "Admitted"));
+    assert_string_equal(node_of(&w, "f"), "n1");
+    end_exact(&w);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_host_ports),
@@ -572,6 +631,8 @@ int main(void) {
         cmocka_unit_test(test_slices),
         cmocka_unit_test(test_slice_on_the_same_node),
         cmocka_unit_test(test_provisioned),
+        cmocka_unit_test(test_somebody_else),
+        cmocka_unit_test(test_larger_than_its_podset),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

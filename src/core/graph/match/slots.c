@@ -221,21 +221,27 @@ static void make_one(struct graph_walk *w, uint32_t inner, const struct graph_re
     push_slots(w, inner, &s, &shape, n, ret);
 }
 
-/* Bundles of equal vertices have equally many, and the first ones are the best. */
-static bool first_are_best(const struct graph_walk *w, uint32_t inner,
-                           const struct graph_req *slot) {
+/* Bundles of equal vertices, or of one pool, have equally many, and the first ones are the best. Of
+ * one pool they are so among those of other places as well ("pools": nothing else will do). */
+static bool first_are_best(const struct graph_walk *w, uint32_t inner, const struct graph_req *slot,
+                           bool pools) {
     const struct graph_inner *in = &w->m->inners.v[inner];
     for (uint32_t i = 0; i < slot->n_with; i++)
-        for (uint32_t k = in->runs; k < in->runs + in->n_runs; k++)
-            if (w->m->runs.v[k].type == w->types[slot->with + i] && !w->m->runs.v[k].uniform)
+        for (uint32_t k = in->runs; k < in->runs + in->n_runs; k++) {
+            const struct graph_run *run = &w->m->runs.v[k];
+            bool pool = run->n == 1 && !run->uniform;
+            if (run->type == w->types[slot->with + i] && !pool && (pools || !run->uniform))
                 return false;
+        }
     return true;
 }
 
 void graph_slots_make(struct graph_walk *w, uint32_t inner, const struct graph_wants *of,
                       uint32_t slot, bool chosen, struct graph_list *ret) {
     const struct graph_req *one = &w->r->reqs.v[slot];
-    uint32_t most = chosen && first_are_best(w, inner, one) ? one->most : UINT32_MAX;
+    /* No more than these are chosen from all places, and a pool has room for any number. */
+    bool first = (chosen || (!w->aux && !w->in_full)) && first_are_best(w, inner, one, !chosen);
+    uint32_t most = first ? one->most : UINT32_MAX;
     if (one->kind == SL_REQ_SLOT) {
         make_one(w, inner, one, most, ret);
         return;
