@@ -104,7 +104,7 @@ bool fq_pod_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     struct fq_pod *p = fq_pod_of(r);
     yyjson_val *spec = sl_json_get(o, "spec");
     const char *phase = sl_json_str(o, "status.phase");
-    bool first = !p->usage && !p->ended, was_gated = p->gated || p->gates;
+    bool first = !p->usage && !(p->ended && is_over(phase)), was_gated = p->gated || p->gates;
     uint64_t hash = sl_json_hash(1, spec) | 1;
     bool changed = p->spec != hash;
 
@@ -128,8 +128,10 @@ bool fq_pod_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
         fq_pod_use(q, p, fq_usage_get(q, spec));
     if (p->ours)
         fq_ports_demand(q, p->usage);
-    if (first && p->ours)
+    if (first && p->ours) { /* it is so again where the phase went back from an end */
+        sl_freep(&p->claims);
         p->claims = fq_claims_read(q, spec, r->name);
+    }
     fq_pod_stand(q, p);
     if (p->ended && p->usage) {
         fq_pod_charge(q, p, 0);

@@ -234,6 +234,31 @@ static void test_unreadable(void **state) {
     assert_field(w, PODS "/b", "spec.nodeName", "n0");
 }
 
+/* ---- phases ---- */
+
+/* It takes of its node again, and its claims are read once more. */
+static void test_phase_goes_back(void **state) {
+    struct world *w = *state;
+    node(w, "n0", "4");
+    create(w, PODS,
+           "{'metadata':{'name':'a','labels':{'fluxqueue.seen':'yes'}},'spec':{'nodeName':'n0',"
+           "'schedulerName':'FluxionScheduler','volumes':[{'name':'v','persistentVolumeClaim':{"
+           "'claimName':'data'}}],'containers':[{'name':'c','resources':{'requests':{'cpu':'3'}}}]"
+           "}}");
+    run(w, SL_SEC);
+    phase(w, "a", "Succeeded");
+    run(w, SL_SEC);
+    phase(w, "a", "Running");
+    run(w, SL_SEC);
+    pod(w, "b", "2", "", "");
+    run(w, 5 * SL_SEC);
+    assert_field(w, PODS "/b", "spec.nodeName", "");
+    patch(w, PODS "/a", SL_JSON_CONST({"metadata" : {"annotations" : {"x" : "y"}}}));
+    phase(w, "a", "Succeeded");
+    run(w, 5 * SL_SEC);
+    assert_field(w, PODS "/b", "spec.nodeName", "n0");
+}
+
 int main(void) {
     sl_log_set(SL_LOG_ERROR);
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -247,6 +272,7 @@ int main(void) {
         TEST(test_absurd_node),
         TEST(test_requests_of_nothing),
         TEST(test_unreadable),
+        TEST(test_phase_goes_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
