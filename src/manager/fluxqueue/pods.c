@@ -103,7 +103,7 @@ bool fq_pod_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     struct fq_pod *p = fq_pod_of(r);
     yyjson_val *spec = sl_json_get(o, "spec");
     const char *phase = sl_json_str(o, "status.phase");
-    bool first = !p->usage && !p->ended, was_gated = p->gated || p->gates;
+    bool first = !p->usage && !(p->ended && is_over(phase)), was_gated = p->gated || p->gates;
     uint64_t hash = sl_json_hash(1, spec) | 1;
     bool changed = p->spec != hash;
 

@@ -236,16 +236,27 @@ static void test_unreadable(void **state) {
 
 /* ---- phases ---- */
 
+/* It takes of its node again, and its claims are read once more. */
 static void test_phase_goes_back(void **state) {
     struct world *w = *state;
     node(w, "n0", "4");
-    pod(w, "a", "1", "", "'volumes':[{'name':'v','persistentVolumeClaim':{'claimName':'data'}}]");
+    create(w, PODS,
+           "{'metadata':{'name':'a','labels':{'fluxqueue.seen':'yes'}},'spec':{'nodeName':'n0',"
+           "'schedulerName':'FluxionScheduler','volumes':[{'name':'v','persistentVolumeClaim':{"
+           "'claimName':'data'}}],'containers':[{'name':'c','resources':{'requests':{'cpu':'3'}}}]"
+           "}}");
     run(w, SL_SEC);
     phase(w, "a", "Succeeded");
     run(w, SL_SEC);
     phase(w, "a", "Running");
-    run(w, SL_SEC); /* what was read of it before is freed: the sanitised build says so */
-    assert_field(w, PODS "/a", "status.phase", "Running");
+    run(w, SL_SEC);
+    pod(w, "b", "2", "", "");
+    run(w, 5 * SL_SEC);
+    assert_field(w, PODS "/b", "spec.nodeName", "");
+    patch(w, PODS "/a", SL_JSON_CONST({"metadata" : {"annotations" : {"x" : "y"}}}));
+    phase(w, "a", "Succeeded");
+    run(w, 5 * SL_SEC);
+    assert_field(w, PODS "/b", "spec.nodeName", "n0");
 }
 
 int main(void) {
