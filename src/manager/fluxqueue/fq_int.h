@@ -14,6 +14,7 @@
  *     volumes.c    claims of volumes: on which nodes, and their binding
  *     exact.c      places of Workloads that wait for quota (exact.h)
  *     objects.c    Jobs and sets of pods: what each asks for, and its start
+ *     limits.c     what namespaces and RuntimeClasses add to pods of a template
  *     groups.c     plain pods that are one job
  *     kinds.c      jobs with several kinds of slots
  *     job.c        FluxJobs: the life of one
@@ -39,6 +40,7 @@
 #define FQ_MAX_NODE_TAINTS 64u              /* of a node, that keep pods away */
 #define FQ_MAX_RESOURCES 64u                /* of a node or a pod */
 #define FQ_MAX_NODE ((size_t)1 << 20)       /* a node while it is decoded */
+#define FQ_MAX_LIMITS ((size_t)4 << 20)     /* a LimitRange, and a pod with what it adds */
 #define FQ_MAX_COMPILE ((size_t)4 << 20)    /* a jobspec while it is compiled */
 #define FQ_MAX_USAGE_TEXT ((size_t)1 << 20) /* requests of a pod */
 #define FQ_MAX_MESSAGE 1024u
@@ -78,7 +80,9 @@
 #define FQ_EXACT_TRY (INT64_C(3) << 56)
 
 enum fq_kind {
-    FQ_CLASS, /* PriorityClass */
+    FQ_CLASS,   /* PriorityClass */
+    FQ_LIMITS,  /* LimitRange */
+    FQ_RUNTIME, /* RuntimeClass */
     FQ_NODE,
     FQ_CLAIM,   /* PersistentVolumeClaim */
     FQ_VOLUME,  /* PersistentVolume */
@@ -227,10 +231,11 @@ struct fq_pod {
 
 struct fq_obj {
     struct sl_rec rec;
-    char *jobspec;      /* NULL: it has none */
-    char *refused;      /* why */
-    char *claims;       /* of volumes, that all of its pods have: names in lines; NULL: none */
-    uint32_t pods;      /* that it has at once */
+    char *jobspec; /* NULL: it has none */
+    char *refused; /* why */
+    char *claims;  /* of volumes, that all of its pods have: names in lines; NULL: none */
+    struct fq_jobspec_parts parts; /* of the jobspec */
+    uint32_t pods;                 /* that it has at once */
     uint32_t partition; /* StatefulSets: pods below this number are of the old template */
     uint64_t hash;
     int32_t priority;
@@ -462,6 +467,8 @@ struct sl_fluxqueue {
     bool uses_claims;               /* something of ours has claims: these and volumes are read */
     bool claims_changed;            /* jobs have to look at theirs */
     SL_VEC(uint32_t) claimants;     /* pods without a FluxJob that wait for theirs */
+    struct sl_map limits_by_ns;     /* numbers of LimitRanges */
+    uint64_t limits;                /* changes of LimitRanges and RuntimeClasses */
     bool unrecorded;                /* the ledger had no room for something that objects show */
     bool leads;
     bool decides; /* has begun to, as leader: FluxJobs are what it decided, not what they show */
@@ -723,6 +730,9 @@ const char *fq_job_name(enum sl_flux_type type, const char *object, char out[SL_
 struct fq_job *fq_job_for(const struct sl_fluxqueue *q, const struct sl_rec *object);
 /* The object that a pod belongs to: itself, its Job, its set; NULL: it is none of ours. */
 struct sl_rec *fq_pod_object(const struct sl_fluxqueue *q, struct fq_pod *p);
+/* None of its pods has a place yet, and all request the same, which is not what its template does,
+ * since others have added to them: its jobspec is made of theirs. Returns whether it is now. */
+bool fq_obj_follow_pods(struct sl_fluxqueue *q, const struct fq_job *j, struct sl_rec *o);
 /* A FluxJob is gone: one that its name is meant for can be made. */
 void fq_object_name_freed(struct sl_fluxqueue *q, const struct sl_rec *flux);
 /* Makes its FluxJob, or lets that one look. */
@@ -776,6 +786,18 @@ bool fq_volumes_allow(const struct sl_fluxqueue *q, const struct fq_pod *p, sl_s
 bool fq_volumes_ready(struct sl_fluxqueue *q, struct fq_pod *p, struct fq_job *j);
 /* Lets jobs look again, if claims, volumes or classes have changed. */
 void fq_volumes_changed(struct sl_fluxqueue *q);
+
+/* ---- limits.c ---- */
+struct fq_limits {
+    struct sl_rec rec;
+    char *text; /* JSON, as kueue_limits_put_pod reads it; NULL: too long */
+    bool known;
+};
+bool fq_limits_decode(void *ctx, struct sl_rec *r, yyjson_val *o);
+void fq_limits_deleted(void *ctx, struct sl_rec *r);
+void fq_limits_free(struct sl_rec *r);
+/* What the pod spec of a template becomes in its namespace, to be freed; NULL: what it is. */
+yyjson_doc *fq_limits_apply(const struct sl_fluxqueue *q, sl_sym ns, yyjson_val *spec);
 
 /* ---- groups.c ---- */
 /* The group that a pod says it belongs to. */

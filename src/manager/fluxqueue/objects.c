@@ -116,14 +116,19 @@ static uint32_t pods_of(const struct sl_rec *r, yyjson_val *o) {
     return (uint32_t)(left < parallelism ? left : parallelism);
 }
 
-static void read_jobspec(struct sl_fluxqueue *q, struct fq_obj *x, yyjson_val *o) {
+/* spec: of a pod of its template. */
+static void read_jobspec(struct sl_fluxqueue *q, struct fq_obj *x, yyjson_val *o,
+                         yyjson_val *spec) {
     _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(FQ_MAX_JOBSPEC);
     struct sl_err err = {0};
+    struct fq_jobspec_options options = q->options;
+    options.pod = spec;
+    options.ret_parts = &x->parts;
     if (x->pods == 0)
         return; /* what it had says what one pod needs */
     int r = x->pods > FQ_MAX_PODS
                 ? sl_err_set(&err, SL_ELIMIT, "%u pods: expected at most %u", x->pods, FQ_MAX_PODS)
-                : fq_jobspec_write(fq_type_of_rec(&x->rec), o, x->pods, &q->options, &b, &err);
+                : fq_jobspec_write(fq_type_of_rec(&x->rec), o, x->pods, &options, &b, &err);
     fq_set_text(&x->jobspec, r < 0 || sl_buf_full(&b) ? NULL : sl_buf_str(&b));
     fq_set_text(&x->refused, x->jobspec ? NULL
                              : r < 0    ? err.text
@@ -157,17 +162,51 @@ bool fq_obj_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     fq_set_text(&x->priority_class, *sl_json_str(template, "spec.priorityClassName")
                                         ? sl_json_str(template, "spec.priorityClassName")
                                         : NULL);
-    hash = sl_hash_u64(sl_json_hash(hash, template), x->pods) | 1;
+    hash = sl_hash_u64(sl_hash_u64(sl_json_hash(hash, template), x->pods), q->limits) | 1;
     if (hash == x->hash)
         return true;
     x->hash = hash;
+    yyjson_val *spec = sl_json_get(template, "spec");
+    _cleanup_(sl_json_docp) yyjson_doc *effective = fq_limits_apply(q, r->ns, spec);
+    if (effective)
+        spec = yyjson_doc_get_root(effective);
     struct fq_usage *before = x->usage;
-    x->usage = fq_usage_get(q, sl_json_get(template, "spec"));
+    x->usage = fq_usage_get(q, spec);
     fq_usage_unref(q, before);
     fq_ports_demand(q, x->usage);
     sl_freep(&x->claims);
-    x->claims = fq_claims_read(q, sl_json_get(template, "spec"), NULL);
-    read_jobspec(q, x, o);
+    x->claims = fq_claims_read(q, spec, NULL);
+    read_jobspec(q, x, o, spec);
+    return true;
+}
+
+bool fq_obj_follow_pods(struct sl_fluxqueue *q, const struct fq_job *j, struct sl_rec *o) {
+    _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(FQ_MAX_JOBSPEC);
+    struct fq_pods_of at = {0};
+    struct fq_pod *first = NULL;
+    if (o->kind == FQ_POD || o->kind == FQ_GROUP || !fq_obj_of(o)->usage || !fq_obj_of(o)->jobspec)
+        return false;
+    struct fq_obj *x = fq_obj_of(o);
+    for (struct fq_pod *p; (p = fq_job_next_pod(q, j, &at));) {
+        if (p->rec.gone || p->rec.deleting)
+            continue;
+        if (p->node || p->target || p->ended || !p->usage || !p->jobspec ||
+            (first && p->usage->size != first->usage->size))
+            return false;
+        first = first ? first : p;
+    }
+    if (!first || first->usage->size == x->usage->size)
+        return false;
+    const struct fq_jobspec_member object = {o->name, x->jobspec, &x->parts},
+                                   pod = {first->rec.name, first->jobspec, &first->parts};
+    struct fq_jobspec_parts parts;
+    if (!fq_jobspec_replace_slot(&object, &pod, &b, &parts))
+        return false;
+    fq_set_text(&x->jobspec, sl_buf_str(&b));
+    x->parts = parts;
+    fq_usage_unref(q, x->usage);
+    x->usage = first->usage;
+    x->usage->refs++;
     return true;
 }
 

@@ -87,10 +87,9 @@ static void read_jobspec(struct sl_fluxqueue *q, struct fq_pod *p, yyjson_val *o
     _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(FQ_MAX_JOBSPEC);
     struct sl_err err = {0};
     struct fq_jobspec_options options = q->options;
-    if (p->group) {
+    options.ret_parts = &p->parts;
+    if (p->group)
         options.name = p->group->obj.rec.name;
-        options.ret_parts = &p->parts;
-    }
     int r = fq_jobspec_write(p->group ? SL_FLUX_POD_GROUP : SL_FLUX_POD, o,
                              p->group ? p->group_size : 1, &options, &b, &err);
     fq_set_text(&p->jobspec, r < 0 || sl_buf_full(&b) ? NULL : sl_buf_str(&b));
