@@ -68,8 +68,9 @@
 #define FQ_RETRY_PAUSE (100 * SL_MSEC)   /* until the next of the rejected jobs are */
 #define FQ_TELL_AFTER SL_SEC             /* a plain pod that waits so long is told why */
 #define FQ_LEDGER_PAUSE (50 * SL_MSEC)   /* until the ledger is looked at again */
-#define FQ_LEDGER_ROOM SL_SEC            /* the same, when it had no room */
-#define FQ_LEDGER_PATIENCE (5 * SL_SEC)  /* of a FluxJob that is to go, with the ledger */
+#define FQ_RELEASED_LATE SL_MINUTE /* a pod without a Workload that is not deleted then stays */
+#define FQ_LEDGER_ROOM SL_SEC      /* the same, when it had no room */
+#define FQ_LEDGER_PATIENCE (5 * SL_SEC) /* of a FluxJob that is to go, with the ledger */
 
 /* Ids of FluxJobs are below: what every reader of JSON can hold. */
 #define FQ_MAX_JOBID (INT64_C(1) << 53)
@@ -224,6 +225,7 @@ struct fq_pod {
     sl_sym host;             /* that its node selector names */
     uint32_t exact, seat;    /* number + 1 of its Workload and of its place there; 0: none */
     bool released;           /* its Workload has given back its places */
+    sl_time going;           /* mono: released, it counts as leaving until then */
     uint32_t leaving;        /* place in the list of those that are, from 1 on; 0: none */
 };
 
@@ -685,7 +687,7 @@ void fq_exact_pod_decode(struct sl_fluxqueue *q, struct fq_pod *p, yyjson_val *o
 void fq_exact_pod_deleted(struct sl_fluxqueue *q, struct fq_pod *p);
 /* Is it in a place of its Workload? Then it is not one of others. */
 bool fq_exact_seat(struct sl_fluxqueue *q, struct fq_pod *p);
-/* It counts as others' and is going to end. */
+/* It counts as others' and is going to end, or not any more. */
 void fq_exact_note_leaving(struct sl_fluxqueue *q, struct fq_pod *p);
 /* Has its Workload places? */
 bool fq_exact_has(const struct sl_fluxqueue *q, const struct fq_pod *p);

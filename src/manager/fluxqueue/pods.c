@@ -175,6 +175,8 @@ void fq_pod_reconcile(void *ctx, struct sl_rec *r) {
     struct fq_job *j = o ? fq_job_for(q, o) : NULL;
     if (is_plain(q, p) && !j) {
         fq_plain_sync(q, p);
+        if (p->released)
+            fq_exact_note_leaving(q, p);
         return;
     }
     fq_plain_drop(q, p);
