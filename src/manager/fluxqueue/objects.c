@@ -4,6 +4,7 @@
  * keeps them from starting; here each gets a FluxJob with its jobspec, and a Job is started when
  * that one has its places.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/collection/hash.h"
@@ -103,7 +104,22 @@ bool fq_obj_wanted(void *ctx, yyjson_val *o) {
     return sl_json_label_opt(o, SL_FLUX_SEEN) != NULL;
 }
 
-/* Of a Job: those that may run at once and have not succeeded yet. */
+/* "1,3-5": four. What is no such list, or has more than a Job can have, counts as far as it is. */
+static int64_t count_indexes(const char *s) {
+    int64_t n = 0;
+    while (*s >= '0' && *s <= '9') {
+        char *end;
+        int64_t first = strtoll(s, &end, 10),
+                last = *end == '-' ? strtoll(end + 1, &end, 10) : first;
+        if (first > INT32_MAX || last < first || last > INT32_MAX)
+            break;
+        n += last - first + 1;
+        s = *end == ',' ? end + 1 : end;
+    }
+    return n;
+}
+
+/* Of a Job: those that may run at once and have neither succeeded nor failed for good yet. */
 static uint32_t pods_of(const struct sl_rec *r, yyjson_val *o) {
     if (r->kind != FQ_JOB)
         return (uint32_t)sl_json_int32(o, "spec.replicas", 1);
@@ -112,8 +128,9 @@ static uint32_t pods_of(const struct sl_rec *r, yyjson_val *o) {
             succeeded = sl_json_int32(o, "status.succeeded", 0);
     if (completions < 0)
         return succeeded ? (uint32_t)sl_json_int32(o, "status.active", 0) : (uint32_t)parallelism;
-    int32_t left = completions > succeeded ? completions - succeeded : 0;
-    return (uint32_t)(left < parallelism ? left : parallelism);
+    int64_t left =
+        (int64_t)completions - succeeded - count_indexes(sl_json_str(o, "status.failedIndexes"));
+    return (uint32_t)(left < 0 ? 0 : left < parallelism ? left : parallelism);
 }
 
 /* spec: of a pod of its template. */

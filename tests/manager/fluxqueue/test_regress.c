@@ -286,6 +286,27 @@ static void test_suspended_by_hand(void **state) {
     assert_field(w, PODS "/b", "spec.nodeName", "n0");
 }
 
+/* An index that failed for good needs no place any more. */
+static void test_failed_index(void **state) {
+    struct world *w = *state;
+    node(w, "n0", "3");
+    job(w, "job", 3, "1", "");
+    run(w, SL_SEC);
+    for (int i = 0; i < 3; i++)
+        child(w, "Job", "job", i);
+    run(w, SL_SEC);
+    phase(w, "job-0", "Failed");
+    phase(w, "job-1", "Failed");
+    patch(w, JOBS "/job/status",
+          SL_JSON_CONST({"status" : {"failed" : 2, "failedIndexes" : "0-1", "active" : 1}}));
+    run(w, SL_SEC);
+    assert_int_equal(number(w, FLUXJOBS "/job-job", "status.pods.expected"), 1);
+    pod(w, "next", "2", "", "");
+    run(w, SL_SEC);
+    assert_field(w, PODS "/next", "spec.nodeName", "n0");
+    assert_field(w, PODS "/job-2", "spec.nodeName", "n0");
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void) {
@@ -294,6 +315,7 @@ int main(void) {
         TEST(test_queue_is_shown), TEST(test_ended_pods),     TEST(test_many_rejected),
         TEST(test_slow_graph),     TEST(test_longer),         TEST(test_compared_label),
         TEST(test_later_begin),    TEST(test_node_going),     TEST(test_suspended_by_hand),
+        TEST(test_failed_index),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
