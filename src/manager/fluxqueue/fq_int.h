@@ -176,6 +176,7 @@ struct fq_pod {
     char *jobspec;          /* of one that is a job by itself, until it is bound */
     char *refused;          /* why it has none */
     uint64_t spec;          /* hash of its spec */
+    uint64_t allocated;     /* and of what it has, if its resize is infeasible; 0: it is not */
     char *gates;            /* a JSON array of the others' gates; NULL: none */
     sl_sym node;            /* that it is bound to */
     sl_sym target;          /* that it is to be bound to */

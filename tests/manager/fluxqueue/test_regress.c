@@ -307,6 +307,50 @@ static void test_failed_index(void **state) {
     assert_field(w, PODS "/job-2", "spec.nodeName", "n0");
 }
 
+/* A resize that no kubelet will do takes nothing of the node; one that it does, does. */
+static void test_infeasible(void **state) {
+    struct world *w = *state;
+    node(w, "n0", "4");
+    pod(w, "a", "1", "", "");
+    run(w, SL_SEC);
+    assert_field(w, PODS "/a", "spec.nodeName", "n0");
+    patch(w, PODS "/a", SL_JSON_CONST({
+              "spec" : {
+                  "containers" : [ {
+                      "name" : "main",
+                      "image" : "busybox",
+                      "resources" : {"requests" : {"cpu" : "1000", "memory" : "64Mi"}}
+                  } ]
+              }
+          }));
+    patch(w, PODS "/a/status", SL_JSON_CONST({
+              "status" : {
+                  "conditions" :
+                      [ {"type" : "PodResizePending", "status" : "True", "reason" : "Infeasible"} ],
+                  "containerStatuses" :
+                      [ {"name" : "main", "allocatedResources" : {"cpu" : "1", "memory" : "64Mi"}} ]
+              }
+          }));
+    run(w, SL_SEC);
+    pod(w, "b", "2", "", "");
+    run(w, SL_MINUTE);
+    assert_field(w, PODS "/b", "spec.nodeName", "n0");
+    patch(w, PODS "/a", SL_JSON_CONST({
+              "spec" : {
+                  "containers" : [ {
+                      "name" : "main",
+                      "image" : "busybox",
+                      "resources" : {"requests" : {"cpu" : "2", "memory" : "64Mi"}}
+                  } ]
+              }
+          }));
+    patch(w, PODS "/a/status", SL_JSON_CONST({"status" : {"conditions" : []}}));
+    run(w, SL_SEC);
+    pod(w, "c", "1", "", "");
+    run(w, SL_MINUTE);
+    assert_field(w, PODS "/c", "spec.nodeName", "");
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void) {
@@ -315,7 +359,7 @@ int main(void) {
         TEST(test_queue_is_shown), TEST(test_ended_pods),     TEST(test_many_rejected),
         TEST(test_slow_graph),     TEST(test_longer),         TEST(test_compared_label),
         TEST(test_later_begin),    TEST(test_node_going),     TEST(test_suspended_by_hand),
-        TEST(test_failed_index),
+        TEST(test_failed_index),   TEST(test_infeasible),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
