@@ -250,6 +250,10 @@ void fq_object_sync(struct sl_fluxqueue *q, struct sl_rec *object, const char *j
                          "The FluxJob %s says that it is of another object; this one waits until "
                          "it is deleted",
                          r->name);
+        /* An edit of one that waits, or of the template of a set that runs. */
+        else if (q->leads && !r->create_planned && !jobspec && refused &&
+                 !fq_job_is_over(fq_job_of(r)))
+            sl_rec_event(object, FQ_CONTROLLER, true, "InvalidJobspec", "%s", refused);
         return;
     }
     if (object->deleting || object->gone || !q->leads)

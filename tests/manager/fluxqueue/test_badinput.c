@@ -793,6 +793,21 @@ static void test_name_taken(void **state) {
     assert_field(w, PODS "/a", "spec.nodeName", "n0");
 }
 
+/* What waits as a job is edited, and cannot be one any more: it is told so. */
+static void test_edited(void **state) {
+    struct world *w = *state;
+    node(w, "n0", "1");
+    pod(w, "first", "1", "", "");
+    run(w, SL_SEC);
+    job(w, "late", 1, "1", "");
+    run(w, SL_SEC);
+    assert_false(has_event(w, "late"));
+    patch(w, JOBS "/late",
+          SL_JSON_CONST({"metadata" : {"annotations" : {"fluxqueue/duration" : "soon"}}}));
+    run(w, 5 * SL_SEC);
+    assert_true(has_event(w, "late"));
+}
+
 /* A status that only somebody with its rights can write: ids beyond all bounds, places without an
  * object, two jobs of one id. Nobody is kept from running by it, also after a restart. */
 static void test_forged_status(void **state) {
@@ -884,15 +899,9 @@ int main(void) {
     sl_log_set(SL_LOG_ERROR);
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_alone),
-        TEST(test_reviewed),
-        TEST(test_stored),
-        TEST(test_flood),
-        TEST(test_foreign_owner),
-        TEST(test_name_taken),
-        TEST(test_too_few),
-        TEST(test_forged_status),
-        TEST(test_many_ports),
+        cmocka_unit_test(test_alone), TEST(test_reviewed),   TEST(test_stored),  TEST(test_flood),
+        TEST(test_foreign_owner),     TEST(test_name_taken), TEST(test_too_few), TEST(test_edited),
+        TEST(test_forged_status),     TEST(test_many_ports),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
