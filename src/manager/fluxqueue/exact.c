@@ -685,8 +685,8 @@ static void explain(struct sl_fluxqueue *q, const struct sl_exact_owner *o,
         return;
     }
     if (!fq_graph_could(q, a->request)) {
-        sl_fmt_short(why, why_len,
-                     "no set of nodes has what %u pod(s) request, even if all were free", p->count);
+        sl_fmt_short(why, why_len, "no set of nodes has what %u pod(s) request, " FQ_EVEN_IF_FREE,
+                     p->count);
         return;
     }
     sl_fmt_short(text, sizeof text, "no set of nodes has room for %u pod(s)", p->count);

@@ -101,6 +101,11 @@ enum fq_kind {
     FQ_KINDS,
 };
 
+/* Why something can never be, as far as its nodes are as they are now. */
+#define FQ_EVEN_IF_FREE                                                                            \
+    "even if all were free: nodes that are cordoned, or have taints that are not tolerated, do "   \
+    "not count"
+
 /* ---- nodes (nodes.c) ---- */
 
 struct fq_label {

@@ -307,6 +307,24 @@ static void test_failed_index(void **state) {
     assert_field(w, PODS "/job-2", "spec.nodeName", "n0");
 }
 
+/* What cannot run while its only node is cordoned is told that such nodes do not count. */
+static void test_cordoned_only(void **state) {
+    struct world *w = *state;
+    node(w, "n0", "4");
+    pod(w, "runs", "4", "'fluxqueue/duration':'3600s'", "");
+    run(w, SL_SEC);
+    pod(w, "waits", "4", "", "");
+    run(w, SL_SEC);
+    assert_field(w, FLUXJOBS "/waits-pod", "status.state", "Reserved");
+    patch(w, NODES "/n0", SL_JSON_CONST({"spec" : {"unschedulable" : true}}));
+    run(w, SL_MINUTE);
+    assert_field(w, FLUXJOBS "/waits-pod", "status.state", "Rejected");
+    assert_non_null(strstr(at(w, FLUXJOBS "/waits-pod", "status.message"), "are cordoned"));
+    patch(w, NODES "/n0", SL_JSON_CONST({"spec" : {"unschedulable" : null}}));
+    run(w, SL_MINUTE);
+    assert_field(w, FLUXJOBS "/waits-pod", "status.state", "Reserved");
+}
+
 /* A resize that no kubelet will do takes nothing of the node; one that it does, does. */
 static void test_infeasible(void **state) {
     struct world *w = *state;
@@ -359,7 +377,7 @@ int main(void) {
         TEST(test_queue_is_shown), TEST(test_ended_pods),     TEST(test_many_rejected),
         TEST(test_slow_graph),     TEST(test_longer),         TEST(test_compared_label),
         TEST(test_later_begin),    TEST(test_node_going),     TEST(test_suspended_by_hand),
-        TEST(test_failed_index),   TEST(test_infeasible),
+        TEST(test_failed_index),   TEST(test_cordoned_only),  TEST(test_infeasible),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
