@@ -17,7 +17,7 @@
 #define GOOD 60
 #define NODE_COUNT 4
 #define EVERY (5 * SL_SEC) /* one of the good ones */
-#define SEEDS 8
+#define SEEDS 32
 #define MEMBERS 3   /* of those that are groups */
 #define LATE SL_SEC /* the graph counts whole seconds */
 #define BIG ((size_t)600 << 10)
