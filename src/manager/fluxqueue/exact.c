@@ -540,12 +540,21 @@ void fq_exact_pod_deleted(struct sl_fluxqueue *q, struct fq_pod *p) {
     p->workload = 0;
 }
 
+/* One that is not being deleted by then, such as an orphan, may run for ever. */
 void fq_exact_note_leaving(struct sl_fluxqueue *q, struct fq_pod *p) {
-    if (p->leaving || !p->charged || !(p->rec.deleting || p->released))
+    bool released = p->released && q->client->mono < p->going;
+    bool leaves = p->charged && (p->rec.deleting || released);
+    if (leaves && !p->rec.deleting)
+        sl_rec_reconcile_at(&p->rec, sl_time_add(q->client->wall, p->going - q->client->mono));
+    if (leaves == (p->leaving != 0))
         return;
+    q->freed++; /* what waits for it, or does not any more, looks again */
+    if (!leaves) {
+        unlist_leaving(q, p);
+        return;
+    }
     *sl_vec_push(&q->leaving) = p->rec.id;
     p->leaving = q->leaving.n;
-    q->freed++;
 }
 
 /* Pods that are there and were counted as others' have the places now, or the other way round. */
@@ -560,7 +569,10 @@ static void seat_all(struct sl_fluxqueue *q, sl_sym ns, sl_sym workload, bool re
             sl_rec_enqueue(&p->rec);
         }
         bool seated = fq_exact_seat(q, p);
+        bool before = p->released;
         p->released = released && !of_pod(q, p); /* or the next slice has its place */
+        if (p->released && !before)
+            p->going = sl_time_add(q->client->mono, FQ_RELEASED_LATE);
         fq_pod_charge(q, p, seated || p->ended ? 0 : p->node);
         fq_exact_note_leaving(q, p);
     }
@@ -747,8 +759,8 @@ static void explain(struct sl_fluxqueue *q, const struct sl_exact_owner *o,
         return;
     }
     if (!fq_graph_could(q, a->request)) {
-        sl_fmt_short(why, why_len,
-                     "no set of nodes has what %u pod(s) request, even if all were free", p->count);
+        sl_fmt_short(why, why_len, "no set of nodes has what %u pod(s) request, " FQ_EVEN_IF_FREE,
+                     p->count);
         return;
     }
     sl_fmt_short(text, sizeof text, "no set of nodes has room for %u pod(s)", p->count);

@@ -50,6 +50,12 @@ static bool is_marked(void *ctx, yyjson_val *o) {
 static const struct sl_rec_kind kinds[FQ_KINDS] = {
     [FQ_CLASS] = {SL_REC_API("scheduling.k8s.io/v1", "priorityclasses", "PriorityClass"),
                   .size = sizeof(struct fq_class), .decode = fq_class_decode},
+    [FQ_LIMITS] = {SL_REC_CORE_API("limitranges", "LimitRange"), .namespaced = true,
+                   .size = sizeof(struct fq_limits), .decode = fq_limits_decode,
+                   .deleted = fq_limits_deleted, .free = fq_limits_free},
+    [FQ_RUNTIME] = {SL_REC_API("node.k8s.io/v1", "runtimeclasses", "RuntimeClass"),
+                    .size = sizeof(struct fq_limits), .decode = fq_limits_decode,
+                    .deleted = fq_limits_deleted, .free = fq_limits_free},
     [FQ_NODE] = {SL_REC_CORE_API("nodes", "Node"), .size = sizeof(struct fq_node),
                  .decode = fq_node_decode, .deleted = fq_node_deleted, .free = fq_node_free,
                  .hold = fq_node_hold},
@@ -114,8 +120,16 @@ static bool has_objects(const struct sl_fluxqueue *q) {
     return false;
 }
 
-/* The first thing to queue: nodes and all pods are read from now on. */
+/* What templates depend on is read before them. The first thing to queue: nodes and all pods are
+ * read from now on. */
 static void start_watches(struct sl_fluxqueue *q) {
+    if (!sl_inf_watches(q->inf, FQ_JOB) && sl_inf_synced(q->inf, FQ_LIMITS) &&
+        sl_inf_synced(q->inf, FQ_RUNTIME)) {
+        for (uint32_t k = FQ_DEPLOYMENT; k <= FQ_FLUXJOB; k++)
+            if (k != FQ_POD && k != FQ_GROUP)
+                sl_inf_watch(q->inf, k);
+        q->inf->ready = false;
+    }
     q->in_use |= has_objects(q);
     if (q->uses_claims && !sl_inf_watches(q->inf, FQ_CLAIM)) {
         for (uint32_t k = FQ_CLAIM; k <= FQ_STORAGE; k++)
@@ -195,9 +209,10 @@ struct sl_fluxqueue *sl_fluxqueue_new(const struct sl_fluxqueue_spec *spec) {
         .events = {.instance = spec->instance, .max_known = MAX_EVENTS},
     });
     q->inf->writes = q->leads;
-    for (uint32_t k = FQ_DEPLOYMENT; k < FQ_KINDS; k++)
-        if (k != FQ_POD && k != FQ_GROUP)
-            sl_inf_watch(q->inf, k);
+    sl_inf_watch(q->inf, FQ_LIMITS);
+    sl_inf_watch(q->inf, FQ_RUNTIME);
+    for (uint32_t k = FQ_MARKED; k < FQ_KINDS; k++)
+        sl_inf_watch(q->inf, k);
     q->in_use = spec->eager;
     start_watches(q);
     return q;
@@ -215,6 +230,7 @@ void sl_fluxqueue_free(struct sl_fluxqueue *q) {
     sl_vec_free(&q->ports);
     sl_vec_free(&q->asked_ports);
     sl_vec_free(&q->claimants);
+    sl_map_done(&q->limits_by_ns);
     sl_map_done(&q->by_jobid);
     sl_vec_free(&q->by_vertex);
     sl_vec_free(&q->decisions);
@@ -334,7 +350,7 @@ void sl_fluxqueue_tick(struct sl_fluxqueue *q) {
     start_watches(q);
     bool synced = sl_inf_poll(q->inf), was_ready = q->inf->ready;
     fq_ids_tick(q);
-    q->inf->ready |= synced && fq_ids_known(q);
+    q->inf->ready |= synced && sl_inf_watches(q->inf, FQ_JOB) && fq_ids_known(q);
     q->decides |= q->inf->ready && q->leads;    /* also while more kinds are read later */
     q->capacity += q->inf->ready && !was_ready; /* whoever was put off meanwhile may ask again */
     start_watches(q);

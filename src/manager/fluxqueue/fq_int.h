@@ -16,6 +16,7 @@
  *     volumes.c    claims of volumes: on which nodes, and their binding
  *     exact.c      places of Workloads that wait for quota (exact.h)
  *     objects.c    Jobs and sets of pods: what each asks for, and its start
+ *     limits.c     what namespaces and RuntimeClasses add to pods of a template
  *     groups.c     plain pods that are one job
  *     kinds.c      jobs with several kinds of slots
  *     job.c        FluxJobs: the life of one
@@ -41,6 +42,7 @@
 #define FQ_MAX_NODE_TAINTS 64u              /* of a node, that keep pods away */
 #define FQ_MAX_RESOURCES 64u                /* of a node or a pod */
 #define FQ_MAX_NODE ((size_t)1 << 20)       /* a node while it is decoded */
+#define FQ_MAX_LIMITS ((size_t)4 << 20)     /* a LimitRange, and a pod with what it adds */
 #define FQ_MAX_COMPILE ((size_t)4 << 20)    /* a jobspec while it is compiled */
 #define FQ_MAX_USAGE_TEXT ((size_t)1 << 20) /* requests of a pod */
 #define FQ_MAX_MESSAGE 1024u
@@ -75,8 +77,9 @@
 #define FQ_JUDGE_PAUSE SL_SEC            /* between two times that all in the queue are asked of */
 #define FQ_TELL_AFTER SL_SEC             /* a plain pod that waits so long is told why */
 #define FQ_LEDGER_PAUSE (50 * SL_MSEC)   /* until the ledger is looked at again */
-#define FQ_LEDGER_ROOM SL_SEC            /* the same, when it had no room */
-#define FQ_LEDGER_PATIENCE (5 * SL_SEC)  /* of a FluxJob that is to go, with the ledger */
+#define FQ_RELEASED_LATE SL_MINUTE /* a pod without a Workload that is not deleted then stays */
+#define FQ_LEDGER_ROOM SL_SEC      /* the same, when it had no room */
+#define FQ_LEDGER_PATIENCE (5 * SL_SEC) /* of a FluxJob that is to go, with the ledger */
 
 /* Ids of FluxJobs are below: what every reader of JSON can hold. */
 #define FQ_MAX_JOBID (INT64_C(1) << 53)
@@ -87,7 +90,9 @@
 #define FQ_EXACT_TRY (INT64_C(3) << 56)
 
 enum fq_kind {
-    FQ_CLASS, /* PriorityClass */
+    FQ_CLASS,   /* PriorityClass */
+    FQ_LIMITS,  /* LimitRange */
+    FQ_RUNTIME, /* RuntimeClass */
     FQ_NODE,
     FQ_CLAIM,   /* PersistentVolumeClaim */
     FQ_VOLUME,  /* PersistentVolume */
@@ -104,6 +109,11 @@ enum fq_kind {
     FQ_NAMED_SHORT,
     FQ_KINDS,
 };
+
+/* Why something can never be, as far as its nodes are as they are now. */
+#define FQ_EVEN_IF_FREE                                                                            \
+    "even if all were free: nodes that are cordoned, or have taints that are not tolerated, do "   \
+    "not count"
 
 /* ---- nodes (nodes.c) ---- */
 
@@ -183,6 +193,7 @@ struct fq_pod {
     char *refused;          /* why it has none */
     uint64_t spec;          /* hash of its spec */
     uint32_t edition;       /* q->edition when its jobspec was written */
+    uint64_t allocated;     /* and of what it has, if its resize is infeasible; 0: it is not */
     char *gates;            /* a JSON array of the others' gates; NULL: none */
     sl_sym node;            /* that it is bound to */
     sl_sym target;          /* that it is to be bound to */
@@ -234,6 +245,7 @@ struct fq_pod {
     sl_sym host;             /* that its node selector names */
     uint32_t exact, seat;    /* number + 1 of its Workload and of its place there; 0: none */
     bool released;           /* its Workload has given back its places */
+    sl_time going;           /* mono: released, it counts as leaving until then */
     uint32_t leaving;        /* place in the list of those that are, from 1 on; 0: none */
 };
 
@@ -241,10 +253,11 @@ struct fq_pod {
 
 struct fq_obj {
     struct sl_rec rec;
-    char *jobspec;      /* NULL: it has none */
-    char *refused;      /* why */
-    char *claims;       /* of volumes, that all of its pods have: names in lines; NULL: none */
-    uint32_t pods;      /* that it has at once */
+    char *jobspec; /* NULL: it has none */
+    char *refused; /* why */
+    char *claims;  /* of volumes, that all of its pods have: names in lines; NULL: none */
+    struct fq_jobspec_parts parts; /* of the jobspec */
+    uint32_t pods;                 /* that it has at once */
     uint32_t partition; /* StatefulSets: pods below this number are of the old template */
     uint32_t together;  /* fq_jobspec_options.ret_together */
     uint64_t hash;
@@ -493,6 +506,8 @@ struct sl_fluxqueue {
     bool uses_claims;               /* something of ours has claims: these and volumes are read */
     bool claims_changed;            /* jobs have to look at theirs */
     SL_VEC(uint32_t) claimants;     /* pods without a FluxJob that wait for theirs */
+    struct sl_map limits_by_ns;     /* numbers of LimitRanges */
+    uint64_t limits;                /* changes of LimitRanges and RuntimeClasses */
     bool unrecorded;                /* the ledger had no room for something that objects show */
     bool elected; /* to lead, which it does when what it has sent before is answered */
     bool leads;
@@ -779,7 +794,7 @@ void fq_exact_pod_decode(struct sl_fluxqueue *q, struct fq_pod *p, yyjson_val *o
 void fq_exact_pod_deleted(struct sl_fluxqueue *q, struct fq_pod *p);
 /* Is it in a place of its Workload? Then it is not one of others. */
 bool fq_exact_seat(struct sl_fluxqueue *q, struct fq_pod *p);
-/* It counts as others' and is going to end. */
+/* It counts as others' and is going to end, or not any more. */
 void fq_exact_note_leaving(struct sl_fluxqueue *q, struct fq_pod *p);
 /* Has its Workload places? */
 bool fq_exact_has(const struct sl_fluxqueue *q, const struct fq_pod *p);
@@ -827,6 +842,9 @@ const char *fq_job_name(enum sl_flux_type type, const char *object, char out[SL_
 struct fq_job *fq_job_for(const struct sl_fluxqueue *q, const struct sl_rec *object);
 /* The object that a pod belongs to: itself, its Job, its set; NULL: it is none of ours. */
 struct sl_rec *fq_pod_object(const struct sl_fluxqueue *q, struct fq_pod *p);
+/* None of its pods has a place yet, and all request the same, which is not what its template does,
+ * since others have added to them: its jobspec is made of theirs. Returns whether it is now. */
+bool fq_obj_follow_pods(struct sl_fluxqueue *q, const struct fq_job *j, struct sl_rec *o);
 /* A FluxJob is gone: one that its name is meant for can be made. */
 void fq_object_name_freed(struct sl_fluxqueue *q, const struct sl_rec *flux);
 /* Makes its FluxJob, or lets that one look. */
@@ -910,6 +928,18 @@ bool fq_volumes_allow(const struct sl_fluxqueue *q, const struct fq_pod *p, sl_s
 bool fq_volumes_ready(struct sl_fluxqueue *q, struct fq_pod *p, struct fq_job *j);
 /* Lets jobs look again, if claims, volumes or classes have changed. */
 void fq_volumes_changed(struct sl_fluxqueue *q);
+
+/* ---- limits.c ---- */
+struct fq_limits {
+    struct sl_rec rec;
+    char *text; /* JSON, as kueue_limits_put_pod reads it; NULL: too long */
+    bool known;
+};
+bool fq_limits_decode(void *ctx, struct sl_rec *r, yyjson_val *o);
+void fq_limits_deleted(void *ctx, struct sl_rec *r);
+void fq_limits_free(struct sl_rec *r);
+/* What the pod spec of a template becomes in its namespace, to be freed; NULL: what it is. */
+yyjson_doc *fq_limits_apply(const struct sl_fluxqueue *q, sl_sym ns, yyjson_val *spec);
 
 /* ---- groups.c ---- */
 /* The group that a pod says it belongs to. */

@@ -287,6 +287,7 @@ static void wait(struct sl_fluxqueue *q, struct fq_job *j, struct sl_rec *o) {
     }
     if (o->kind == FQ_POD)
         fq_plain_drop(q, fq_pod_of(o)); /* somebody has made it a job */
+    (void)fq_obj_follow_pods(q, j, o);
     if (!follows(j, o)) {
         sl_rec_write(&j->rec); /* submitted when it says what is wanted now */
         return;
@@ -319,7 +320,25 @@ static bool wait_again(struct sl_fluxqueue *q, struct fq_job *j, struct sl_rec *
     return true;
 }
 
+/* A Job whose pods request something else than its template does would start in part, or hold what
+ * none of them can have: it waits again for what they request. Returns whether it is such a Job. */
+static bool wait_for_pods(struct sl_fluxqueue *q, struct fq_job *j, struct sl_rec *o) {
+    if (!fq_obj_follow_pods(q, j, o) || o->kind != FQ_JOB || follows(j, o))
+        return false;
+    sl_rec_event(&j->rec, FQ_CONTROLLER, true, "Requeued",
+                 "Its pods request something else than its template, and none has started");
+    fq_graph_release(q, j);
+    j->started = 0;
+    j->bound_pods = 0;
+    fq_job_set_state(j, FQ_WAITING, "PodsChanged",
+                     "Its pods request something else than its template");
+    wait(q, j, o);
+    return true;
+}
+
 static void run(struct sl_fluxqueue *q, struct fq_job *j, struct sl_rec *o) {
+    if (wait_for_pods(q, j, o))
+        return;
     fq_places_sync(q, j);
     if (wait_again(q, j, o))
         return;

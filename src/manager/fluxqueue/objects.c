@@ -4,6 +4,7 @@
  * keeps them from starting; here each gets a FluxJob with its jobspec, and a Job is started when
  * that one has its places.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/collection/hash.h"
@@ -103,7 +104,22 @@ bool fq_obj_wanted(void *ctx, yyjson_val *o) {
     return sl_json_label_opt(o, SL_FLUX_SEEN) != NULL;
 }
 
-/* Of a Job: those that may run at once and have not succeeded yet. */
+/* "1,3-5": four. What is no such list, or has more than a Job can have, counts as far as it is. */
+static int64_t count_indexes(const char *s) {
+    int64_t n = 0;
+    while (*s >= '0' && *s <= '9') {
+        char *end;
+        int64_t first = strtoll(s, &end, 10),
+                last = *end == '-' ? strtoll(end + 1, &end, 10) : first;
+        if (first > INT32_MAX || last < first || last > INT32_MAX)
+            break;
+        n += last - first + 1;
+        s = *end == ',' ? end + 1 : end;
+    }
+    return n;
+}
+
+/* Of a Job: those that may run at once and have neither succeeded nor failed for good yet. */
 static uint32_t pods_of(const struct sl_rec *r, yyjson_val *o) {
     if (r->kind != FQ_JOB)
         return (uint32_t)sl_json_int32(o, "spec.replicas", 1);
@@ -112,15 +128,20 @@ static uint32_t pods_of(const struct sl_rec *r, yyjson_val *o) {
             succeeded = sl_json_int32(o, "status.succeeded", 0);
     if (completions < 0)
         return succeeded ? (uint32_t)sl_json_int32(o, "status.active", 0) : (uint32_t)parallelism;
-    int32_t left = completions > succeeded ? completions - succeeded : 0;
-    return (uint32_t)(left < parallelism ? left : parallelism);
+    int64_t left =
+        (int64_t)completions - succeeded - count_indexes(sl_json_str(o, "status.failedIndexes"));
+    return (uint32_t)(left < 0 ? 0 : left < parallelism ? left : parallelism);
 }
 
-static void read_jobspec(struct sl_fluxqueue *q, struct fq_obj *x, yyjson_val *o) {
+/* spec: of a pod of its template. */
+static void read_jobspec(struct sl_fluxqueue *q, struct fq_obj *x, yyjson_val *o,
+                         yyjson_val *spec) {
     _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(FQ_MAX_JOBSPEC);
     struct fq_jobspec_options options = q->options;
     struct sl_err err = {0};
     options.ret_together = &x->together;
+    options.pod = spec;
+    options.ret_parts = &x->parts;
     if (x->pods == 0)
         return; /* what it had says what one pod needs */
     int r = x->pods > FQ_MAX_PODS
@@ -159,19 +180,54 @@ bool fq_obj_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     fq_set_text(&x->priority_class, *sl_json_str(template, "spec.priorityClassName")
                                         ? sl_json_str(template, "spec.priorityClassName")
                                         : NULL);
-    hash = sl_hash_u64(sl_hash_u64(sl_json_hash(hash, template), x->pods), q->edition) | 1;
+    hash = sl_hash_u64(sl_hash_u64(sl_json_hash(hash, template), x->pods), q->edition);
+    hash = sl_hash_u64(hash, q->limits) | 1;
     if (hash == x->hash)
         return true;
     if (!x->hash)
         x->together = FQ_TOGETHER_UNKNOWN; /* until it has a jobspec */
     x->hash = hash;
+    yyjson_val *spec = sl_json_get(template, "spec");
+    _cleanup_(sl_json_docp) yyjson_doc *effective = fq_limits_apply(q, r->ns, spec);
+    if (effective)
+        spec = yyjson_doc_get_root(effective);
     struct fq_usage *before = x->usage;
-    x->usage = fq_usage_get(q, sl_json_get(template, "spec"));
+    x->usage = fq_usage_get(q, spec);
     fq_usage_unref(q, before);
     fq_ports_demand(q, x->usage);
     sl_freep(&x->claims);
-    x->claims = fq_claims_read(q, sl_json_get(template, "spec"), NULL);
-    read_jobspec(q, x, o);
+    x->claims = fq_claims_read(q, spec, NULL);
+    read_jobspec(q, x, o, spec);
+    return true;
+}
+
+bool fq_obj_follow_pods(struct sl_fluxqueue *q, const struct fq_job *j, struct sl_rec *o) {
+    _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(FQ_MAX_JOBSPEC);
+    struct fq_pods_of at = {0};
+    struct fq_pod *first = NULL;
+    if (o->kind == FQ_POD || o->kind == FQ_GROUP || !fq_obj_of(o)->usage || !fq_obj_of(o)->jobspec)
+        return false;
+    struct fq_obj *x = fq_obj_of(o);
+    for (struct fq_pod *p; (p = fq_job_next_pod(q, j, &at));) {
+        if (p->rec.gone || p->rec.deleting)
+            continue;
+        if (p->node || p->target || p->ended || !p->usage || !p->jobspec ||
+            (first && p->usage->size != first->usage->size))
+            return false;
+        first = first ? first : p;
+    }
+    if (!first || first->usage->size == x->usage->size)
+        return false;
+    const struct fq_jobspec_member object = {o->name, x->jobspec, &x->parts},
+                                   pod = {first->rec.name, first->jobspec, &first->parts};
+    struct fq_jobspec_parts parts;
+    if (!fq_jobspec_replace_slot(&object, &pod, &b, &parts))
+        return false;
+    fq_set_text(&x->jobspec, sl_buf_str(&b));
+    x->parts = parts;
+    fq_usage_unref(q, x->usage);
+    x->usage = first->usage;
+    x->usage->refs++;
     return true;
 }
 
@@ -198,6 +254,10 @@ void fq_object_sync(struct sl_fluxqueue *q, struct sl_rec *object, const char *j
                          "The FluxJob %s says that it is of another object; this one waits until "
                          "it is deleted",
                          r->name);
+        /* An edit of one that waits, or of the template of a set that runs. */
+        else if (q->leads && !r->create_planned && !jobspec && refused &&
+                 !fq_job_is_over(fq_job_of(r)))
+            sl_rec_event(object, FQ_CONTROLLER, true, "InvalidJobspec", "%s", refused);
         return;
     }
     if (object->deleting || object->gone || !q->leads)

@@ -397,7 +397,7 @@ static const char *message_of(const struct fq_pod *p) {
         [FQ_WHY_NO_NODES] = "The cluster has no nodes",
         [FQ_WHY_BUSY] = "Waits in the queue: what it requests is in use",
         [FQ_WHY_USED] = "Pods of other schedulers use what it requests",
-        [FQ_WHY_NEVER] = "No node has what it requests, even if all were free",
+        [FQ_WHY_NEVER] = "No node has what it requests, " FQ_EVEN_IF_FREE,
         [FQ_WHY_VOLUME] = "The volume of a claim cannot be used on the node of its place",
     };
     const char *refused = p->refused                          ? p->refused

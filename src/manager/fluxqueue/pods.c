@@ -13,6 +13,7 @@
 #define TAG_GATE 1u
 #define MAX_GATES 4096u /* bytes of others' gates */
 #define MAX_INDEX 1000000
+#define MAX_STATUSES 1024u /* of containers */
 
 bool fq_names_us(yyjson_val *spec) {
     const char *name = sl_json_str(spec, "schedulerName");
@@ -86,16 +87,72 @@ static void read_jobspec(struct sl_fluxqueue *q, struct fq_pod *p, yyjson_val *o
     _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(FQ_MAX_JOBSPEC);
     struct sl_err err = {0};
     struct fq_jobspec_options options = q->options;
-    if (p->group) {
+    options.ret_parts = &p->parts;
+    if (p->group)
         options.name = p->group->obj.rec.name;
-        options.ret_parts = &p->parts;
-    }
     int r = fq_jobspec_write(p->group ? SL_FLUX_POD_GROUP : SL_FLUX_POD, o,
                              p->group ? p->group_size : 1, &options, &b, &err);
     fq_set_text(&p->jobspec, r < 0 || sl_buf_full(&b) ? NULL : sl_buf_str(&b));
     fq_set_text(&p->refused, p->jobspec ? NULL
                              : r < 0    ? err.text
                                         : "its jobspec would be too long");
+}
+
+/* ---- what it requests ---- */
+
+static bool is_infeasible(yyjson_val *status) {
+    size_t i, n;
+    yyjson_val *c;
+    yyjson_arr_foreach (sl_json_get(status, "conditions"), i, n, c)
+        if (strcmp(sl_json_str(c, "type"), "PodResizePending") == 0 &&
+            strcmp(sl_json_str(c, "status"), "True") == 0)
+            return strcmp(sl_json_str(c, "reason"), "Infeasible") == 0;
+    return false;
+}
+
+/* What its containers have, if they are asked for what their node can never give them; 0: not so */
+static uint64_t hash_allocated(const struct fq_pod *p, yyjson_val *status) {
+    if (!p->node || !is_infeasible(status))
+        return 0;
+    return sl_json_hash(sl_json_hash(9, sl_json_get(status, "containerStatuses")),
+                        sl_json_get(status, "initContainerStatuses")) |
+           1;
+}
+
+static void put_allocated(yyjson_mut_doc *d, yyjson_mut_val *containers, yyjson_val *statuses) {
+    size_t i, n, k, m;
+    yyjson_mut_val *c;
+    yyjson_val *s;
+    if (yyjson_arr_size(statuses) > MAX_STATUSES)
+        return;
+    yyjson_mut_arr_foreach (containers, i, n, c) {
+        const char *name = sl_json_mut_text(yyjson_mut_obj_get(c, "name"));
+        yyjson_mut_val *resources = yyjson_mut_obj_get(c, "resources");
+        yyjson_arr_foreach (statuses, k, m, s) {
+            yyjson_val *has = sl_json_get(s, "allocatedResources");
+            if (!yyjson_is_obj(has) || strcmp(sl_json_str(s, "name"), name) != 0)
+                continue;
+            (void)yyjson_mut_obj_remove_key(resources, "requests");
+            (void)yyjson_mut_obj_add_val(d, resources, "requests", yyjson_val_mut_copy(d, has));
+        }
+    }
+}
+
+/* As kube-scheduler does: a resize that no kubelet will do does not count. */
+static struct fq_usage *get_usage(struct sl_fluxqueue *q, const struct fq_pod *p, yyjson_val *spec,
+                                  yyjson_val *status) {
+    if (!p->allocated)
+        return fq_usage_get(q, spec);
+    yyjson_mut_doc *d = yyjson_mut_doc_new(NULL);
+    yyjson_mut_val *has = yyjson_val_mut_copy(d, spec);
+    yyjson_mut_doc_set_root(d, has);
+    put_allocated(d, yyjson_mut_obj_get(has, "containers"),
+                  sl_json_get(status, "containerStatuses"));
+    put_allocated(d, yyjson_mut_obj_get(has, "initContainers"),
+                  sl_json_get(status, "initContainerStatuses"));
+    _cleanup_(sl_json_docp) yyjson_doc *as_read = yyjson_mut_doc_imut_copy(d, NULL);
+    yyjson_mut_doc_free(d);
+    return fq_usage_get(q, as_read ? yyjson_doc_get_root(as_read) : spec);
 }
 
 bool fq_pod_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
@@ -123,8 +180,11 @@ bool fq_pod_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     read_gates(p, sl_json_get(spec, "schedulingGates"));
     if (p->node)
         p->bound = false;
-    if (first || (changed && !p->ended)) /* it may be resized in place */
-        fq_pod_use(q, p, fq_usage_get(q, spec));
+    uint64_t allocated = hash_allocated(p, sl_json_get(o, "status"));
+    bool resized = changed || allocated != p->allocated;
+    p->allocated = allocated;
+    if (first || (resized && !p->ended)) /* it may be resized in place */
+        fq_pod_use(q, p, get_usage(q, p, spec, sl_json_get(o, "status")));
     if (p->ours)
         fq_ports_demand(q, p->usage);
     if (first && p->ours) { /* it is so again where the phase went back from an end */
@@ -188,6 +248,8 @@ void fq_pod_reconcile(void *ctx, struct sl_rec *r) {
     struct fq_job *j = o ? fq_job_for(q, o) : NULL;
     if (is_plain(q, p) && !j) {
         fq_plain_sync(q, p);
+        if (p->released)
+            fq_exact_note_leaving(q, p);
         return;
     }
     fq_plain_drop(q, p);

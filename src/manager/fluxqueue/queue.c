@@ -270,7 +270,7 @@ static void reject(struct sl_fluxqueue *q, struct fq_job *j,
         return;
     }
     fq_job_set_state(j, FQ_REJECTED, "Unsatisfiable",
-                     "No set of nodes has what it requests, even if all were free");
+                     "No set of nodes has what it requests, " FQ_EVEN_IF_FREE);
     sl_rec_event(&j->rec, FQ_CONTROLLER, true, "Unsatisfiable", "%s", j->message);
 }
 

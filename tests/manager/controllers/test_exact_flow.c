@@ -677,6 +677,30 @@ static void test_leaving_once(void **state) {
     end_exact(&w);
 }
 
+/* A pod that goes on after its Workload, an orphan, is not waited for: another one is evicted. */
+static void test_orphan(void **state) {
+    struct world w;
+    (void)state;
+    begin_exact(&w);
+    gpu_node(&w, "n1", 4, "", "");
+    gpu_node(&w, "n2", 4, "", "");
+    for (int i = 0; i < 2; i++) {
+        workload_of(&w, i ? "b" : "a", 1, ONE("4"));
+        gated_pod(&w, i ? "b-0" : "a-0", i ? "b" : "a", "4", "default-scheduler");
+        run(&w, SETTLE);
+        bind(&w, i ? "b-0" : "a-0");
+        run(&w, SETTLE);
+    }
+    finish(&w, "a");
+    run(&w, SETTLE);
+    workload_of(&w, "high", 9, ONE("4"));
+    run(&w, SETTLE);
+    assert_false(is(&w, "b", "Evicted")); /* that pod may be deleted soon */
+    run(&w, 2 * SL_MINUTE);
+    assert_true(is(&w, "b", "Evicted"));
+    end_exact(&w);
+}
+
 /* ---- nodes ---- */
 
 /* A node that fails is replaced for the pods that were there; the others keep theirs. */
@@ -840,6 +864,7 @@ int main(void) {
         cmocka_unit_test(test_move_is_forgotten),
         cmocka_unit_test(test_preemptor_first),
         cmocka_unit_test(test_leaving_once),
+        cmocka_unit_test(test_orphan),
         cmocka_unit_test(test_failed_node),
         cmocka_unit_test(test_overfull),
         cmocka_unit_test(test_nodes_come_and_go),

@@ -17,7 +17,7 @@
 #define GOOD 60
 #define NODE_COUNT 4
 #define EVERY (5 * SL_SEC) /* one of the good ones */
-#define SEEDS 8
+#define SEEDS 32
 #define MEMBERS 3   /* of those that are groups */
 #define LATE SL_SEC /* the graph counts whole seconds */
 #define BIG ((size_t)600 << 10)
@@ -793,6 +793,21 @@ static void test_name_taken(void **state) {
     assert_field(w, PODS "/a", "spec.nodeName", "n0");
 }
 
+/* What waits as a job is edited, and cannot be one any more: it is told so. */
+static void test_edited(void **state) {
+    struct world *w = *state;
+    node(w, "n0", "1");
+    pod(w, "first", "1", "", "");
+    run(w, SL_SEC);
+    job(w, "late", 1, "1", "");
+    run(w, SL_SEC);
+    assert_false(has_event(w, "late"));
+    patch(w, JOBS "/late",
+          SL_JSON_CONST({"metadata" : {"annotations" : {"fluxqueue/duration" : "soon"}}}));
+    run(w, 5 * SL_SEC);
+    assert_true(has_event(w, "late"));
+}
+
 /* A status that only somebody with its rights can write: ids beyond all bounds, places without an
  * object, two jobs of one id. Nobody is kept from running by it, also after a restart. */
 static void test_forged_status(void **state) {
@@ -941,6 +956,7 @@ int main(void) {
         TEST(test_many_ports),
         TEST(test_long_names),
         TEST(test_wide_priority),
+        TEST(test_edited),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

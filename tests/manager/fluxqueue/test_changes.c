@@ -354,6 +354,7 @@ static void test_cordoned_before(void **state) {
     run(w, SL_SEC);
     assert_field(w, FLUXJOBS "/job-job", "status.nodeList", "n0");
     patch(w, NODES "/n0", SL_JSON_CONST({"spec" : {"unschedulable" : true}}));
+    run(w, SL_SEC);
     child(w, "Job", "job", 0);
     child(w, "Job", "job", 1);
     run(w, 5 * SL_SEC);

@@ -436,6 +436,89 @@ static void test_equal_hashes(void **state) {
     fq_usage_unref(q, b);
 }
 
+/* An index that failed for good needs no place any more. */
+static void test_failed_index(void **state) {
+    struct world *w = *state;
+    node(w, "n0", "3");
+    job(w, "job", 3, "1", "");
+    run(w, SL_SEC);
+    for (int i = 0; i < 3; i++)
+        child(w, "Job", "job", i);
+    run(w, SL_SEC);
+    phase(w, "job-0", "Failed");
+    phase(w, "job-1", "Failed");
+    patch(w, JOBS "/job/status",
+          SL_JSON_CONST({"status" : {"failed" : 2, "failedIndexes" : "0-1", "active" : 1}}));
+    run(w, SL_SEC);
+    assert_int_equal(number(w, FLUXJOBS "/job-job", "status.pods.expected"), 1);
+    pod(w, "next", "2", "", "");
+    run(w, SL_SEC);
+    assert_field(w, PODS "/next", "spec.nodeName", "n0");
+    assert_field(w, PODS "/job-2", "spec.nodeName", "n0");
+}
+
+/* What cannot run while its only node is cordoned is told that such nodes do not count. */
+static void test_cordoned_only(void **state) {
+    struct world *w = *state;
+    node(w, "n0", "4");
+    pod(w, "runs", "4", "'fluxqueue/duration':'3600s'", "");
+    run(w, SL_SEC);
+    pod(w, "waits", "4", "", "");
+    run(w, SL_SEC);
+    assert_field(w, FLUXJOBS "/waits-pod", "status.state", "Reserved");
+    patch(w, NODES "/n0", SL_JSON_CONST({"spec" : {"unschedulable" : true}}));
+    run(w, SL_MINUTE);
+    assert_field(w, FLUXJOBS "/waits-pod", "status.state", "Rejected");
+    assert_non_null(strstr(at(w, FLUXJOBS "/waits-pod", "status.message"), "are cordoned"));
+    patch(w, NODES "/n0", SL_JSON_CONST({"spec" : {"unschedulable" : null}}));
+    run(w, SL_MINUTE);
+    assert_field(w, FLUXJOBS "/waits-pod", "status.state", "Reserved");
+}
+
+/* A resize that no kubelet will do takes nothing of the node; one that it does, does. */
+static void test_infeasible(void **state) {
+    struct world *w = *state;
+    node(w, "n0", "4");
+    pod(w, "a", "1", "", "");
+    run(w, SL_SEC);
+    assert_field(w, PODS "/a", "spec.nodeName", "n0");
+    patch(w, PODS "/a", SL_JSON_CONST({
+              "spec" : {
+                  "containers" : [ {
+                      "name" : "main",
+                      "image" : "busybox",
+                      "resources" : {"requests" : {"cpu" : "1000", "memory" : "64Mi"}}
+                  } ]
+              }
+          }));
+    patch(w, PODS "/a/status", SL_JSON_CONST({
+              "status" : {
+                  "conditions" :
+                      [ {"type" : "PodResizePending", "status" : "True", "reason" : "Infeasible"} ],
+                  "containerStatuses" :
+                      [ {"name" : "main", "allocatedResources" : {"cpu" : "1", "memory" : "64Mi"}} ]
+              }
+          }));
+    run(w, SL_SEC);
+    pod(w, "b", "2", "", "");
+    run(w, SL_MINUTE);
+    assert_field(w, PODS "/b", "spec.nodeName", "n0");
+    patch(w, PODS "/a", SL_JSON_CONST({
+              "spec" : {
+                  "containers" : [ {
+                      "name" : "main",
+                      "image" : "busybox",
+                      "resources" : {"requests" : {"cpu" : "2", "memory" : "64Mi"}}
+                  } ]
+              }
+          }));
+    patch(w, PODS "/a/status", SL_JSON_CONST({"status" : {"conditions" : []}}));
+    run(w, SL_SEC);
+    pod(w, "c", "1", "", "");
+    run(w, SL_MINUTE);
+    assert_field(w, PODS "/c", "spec.nodeName", "");
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void) {
@@ -448,7 +531,8 @@ int main(void) {
         TEST(test_node_going),           TEST(test_suspended_by_hand),
         TEST(test_no_such_queue),        TEST(test_reservation_of_before),
         TEST(test_impossible_meanwhile), TEST(test_many_impossible),
-        TEST(test_equal_hashes),
+        TEST(test_equal_hashes),         TEST(test_failed_index),
+        TEST(test_cordoned_only),        TEST(test_infeasible),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -127,3 +127,37 @@ int fq_jobspec_join(const char *group, const struct fq_jobspec_member *v, uint32
                             FQ_MAX_JOBSPEC)
                : 0;
 }
+
+/* ---- one with the slot of another ---- */
+
+/* As deep as the slot of the object, which may be within levels or nodes. */
+static void put_indented(struct sl_buf *out, struct sl_text lines, int from, int to) {
+    for (const char *at = lines.s, *end = lines.s + lines.n; at < end;) {
+        const char *next = memchr(at, '\n', (size_t)(end - at));
+        sl_assert(next);
+        sl_buf_printf(out, "%*s", to, "");
+        sl_buf_add(out, at + from, (size_t)(next + 1 - at - from));
+        at = next + 1;
+    }
+}
+
+static int indent_of(const struct fq_jobspec_member *m) {
+    return (int)strspn(m->text + m->parts->slot, " ");
+}
+
+bool fq_jobspec_replace_slot(const struct fq_jobspec_member *object,
+                             const struct fq_jobspec_member *pod, struct sl_buf *out,
+                             struct fq_jobspec_parts *ret) {
+    if (!object->parts->slot_end || !pod->parts->slot_end)
+        return false;
+    *ret = *object->parts;
+    sl_buf_text(out, slice(object, 0, ret->slot_type));
+    put_indented(out, slot_of(pod), indent_of(pod), indent_of(object));
+    uint32_t end = (uint32_t)out->len, task = end - ret->slot_end; /* modulo 2^32 */
+    sl_buf_puts(out, object->text + ret->slot_end);
+    ret->slot_end = end;
+    ret->task += task;
+    ret->task_slot += task;
+    ret->task_end += task;
+    return out->len <= FQ_MAX_JOBSPEC && !sl_buf_full(out);
+}

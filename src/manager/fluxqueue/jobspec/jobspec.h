@@ -92,6 +92,7 @@ struct fq_jobspec_options {
     int64_t duration; /* seconds, of jobs that say nothing; 0: until they end */
     /* In place of the object's name, so that equal pods have equal jobspecs; NULL: that one. */
     const char *name;
+    yyjson_val *pod; /* the spec of a pod, in place of that of the object's template; NULL: that */
     struct fq_jobspec_parts *ret_parts; /* NULL: not needed */
     /* The tiers (levels, top first, then the node) of which all pods have to be in one, however
      * many they are, as bits; FQ_TOGETHER_UNKNOWN: the jobspec is the owner's own. NULL: not
@@ -200,6 +201,12 @@ struct fq_jobspec_member {
  * and are to be spread. SL_ELIMIT: more than FQ_MAX_KINDS kinds, or longer than FQ_MAX_JOBSPEC. */
 int fq_jobspec_join(const char *group, const struct fq_jobspec_member *v, uint32_t n,
                     struct sl_buf *out, struct sl_err *err) _must_check_;
+
+/* The jobspec of an object with the requests of one of its pods in place of those of its template;
+ * its parts. False: one of them is the owner's own, or it would be longer than FQ_MAX_JOBSPEC. */
+bool fq_jobspec_replace_slot(const struct fq_jobspec_member *object,
+                             const struct fq_jobspec_member *pod, struct sl_buf *out,
+                             struct fq_jobspec_parts *ret);
 
 /*
  * The request of a jobspec on this graph. Slots without `pods` get one. `core` without a unit is in

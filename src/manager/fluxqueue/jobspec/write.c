@@ -287,7 +287,7 @@ static int read_object(struct writer *w) {
     bool pod = w->type == SL_FLUX_POD || w->type == SL_FLUX_POD_GROUP;
     yyjson_val *of = pod ? w->object : sl_json_at(w->object, "spec.template");
 
-    w->spec = sl_json_get(of, "spec");
+    w->spec = w->o->pod ? w->o->pod : sl_json_get(of, "spec");
     w->labels = sl_json_at(of, "metadata.labels");
     w->ns = sl_json_str(w->object, "metadata.namespace");
     w->name = sl_json_str(w->object, "metadata.name");
