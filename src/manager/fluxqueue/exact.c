@@ -470,15 +470,7 @@ static void leave_seat(struct sl_fluxqueue *q, struct fq_pod *p) {
 /* A pod that requests more than those of its podset (a container was injected, it was resized, or
  * somebody else names the Workload) has no place of it: it counts as one of others. */
 static bool fits_seat(const struct part *part, const struct fq_pod *p) {
-    for (uint32_t i = 0; p->usage && !part->whole && i < p->usage->n; i++) {
-        int64_t has = 0;
-        for (uint32_t k = 0; k < part->usage->n; k++)
-            if (part->usage->v[k].resource == p->usage->v[i].resource)
-                has = part->usage->v[k].amount;
-        if (p->usage->v[i].amount > has)
-            return false;
-    }
-    return true;
+    return !p->usage || part->whole || fq_usage_is_within(p->usage, part->usage);
 }
 
 bool fq_exact_seat(struct sl_fluxqueue *q, struct fq_pod *p) {

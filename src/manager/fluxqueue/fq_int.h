@@ -597,6 +597,8 @@ sl_sym fq_node_label(const struct sl_fluxqueue *q, const struct fq_node *n, cons
 void fq_nodes_relevel(struct sl_fluxqueue *q);
 struct fq_usage *fq_usage_get(struct sl_fluxqueue *q, yyjson_val *pod_spec);
 void fq_usage_unref(struct sl_fluxqueue *q, struct fq_usage *s);
+/* It has no more of anything than the other. */
+bool fq_usage_is_within(const struct fq_usage *s, const struct fq_usage *other);
 void fq_usages_done(struct sl_fluxqueue *q);
 /* Any with these amounts; NULL: nobody has them any more. */
 const struct fq_usage *fq_usage_of_size(const struct sl_fluxqueue *q, uint64_t size);

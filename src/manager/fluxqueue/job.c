@@ -320,18 +320,17 @@ static bool wait_again(struct sl_fluxqueue *q, struct fq_job *j, struct sl_rec *
     return true;
 }
 
-/* A Job whose pods request something else than its template does would start in part, or hold what
- * none of them can have: it waits again for what they request. Returns whether it is such a Job. */
+/* A Job whose pods request more than its template does would start in part, or hold what none of
+ * them can have: it waits again for what they request. Returns whether it is such a Job. */
 static bool wait_for_pods(struct sl_fluxqueue *q, struct fq_job *j, struct sl_rec *o) {
     if (!fq_obj_follow_pods(q, j, o) || o->kind != FQ_JOB || follows(j, o))
         return false;
     sl_rec_event(&j->rec, FQ_CONTROLLER, true, "Requeued",
-                 "Its pods request something else than its template, and none has started");
+                 "Its pods request more than its template, and none has started");
     fq_graph_release(q, j);
     j->started = 0;
     j->bound_pods = 0;
-    fq_job_set_state(j, FQ_WAITING, "PodsChanged",
-                     "Its pods request something else than its template");
+    fq_job_set_state(j, FQ_WAITING, "PodsChanged", "Its pods request more than its template");
     wait(q, j, o);
     return true;
 }

@@ -550,6 +550,18 @@ void fq_usage_unref(struct sl_fluxqueue *q, struct fq_usage *s) {
     usage_free(s);
 }
 
+bool fq_usage_is_within(const struct fq_usage *s, const struct fq_usage *other) {
+    for (uint32_t i = 0; i < s->n; i++) {
+        int64_t has = 0;
+        for (uint32_t k = 0; k < other->n; k++)
+            if (other->v[k].resource == s->v[i].resource)
+                has = other->v[k].amount;
+        if (s->v[i].amount > has)
+            return false;
+    }
+    return true;
+}
+
 void fq_usages_done(struct sl_fluxqueue *q) {
     for (uint32_t i = 0; i < q->usages.n; i++)
         if (q->usages.v[i])

@@ -216,8 +216,8 @@ bool fq_obj_follow_pods(struct sl_fluxqueue *q, const struct fq_job *j, struct s
             return false;
         first = first ? first : p;
     }
-    if (!first || first->usage->size == x->usage->size)
-        return false;
+    if (!first || fq_usage_is_within(first->usage, x->usage))
+        return false; /* places of the template are good for it */
     const struct fq_jobspec_member object = {o->name, x->jobspec, &x->parts},
                                    pod = {first->rec.name, first->jobspec, &first->parts};
     struct fq_jobspec_parts parts;

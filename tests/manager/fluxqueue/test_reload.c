@@ -56,6 +56,7 @@ static void test_default_duration(void **state) {
     pod(w, "first", "2", "'fluxqueue/duration':'100'", "");
     run(w, SL_SEC);
     pod(w, "second", "2", "", "");
+    run(w, SL_SEC);
     job(w, "third", 2, "1", "");
     run(w, 10 * SL_SEC);
     assert_field(w, FLUXJOBS "/second-pod", "status.state", "Reserved");
