@@ -84,7 +84,8 @@ def configured(text):
 
 a = {p: [] for p in ("/api/v1/nodes", "/api/v1/pods", "/apis/apps/v1/deployments", "/apis/apps/v1/replicasets",
      "/apis/apps/v1/statefulsets", "/apis/batch/v1/jobs", "/apis/scheduling.k8s.io/v1/priorityclasses",
-     FLUX + "/fluxjobs", KUEUE + "/workloads", KUEUE + "/localqueues")}
+     "/api/v1/limitranges", "/apis/node.k8s.io/v1/runtimeclasses", FLUX + "/fluxjobs",
+     KUEUE + "/workloads", KUEUE + "/localqueues")}
 for line in sys.argv[1:]:
     exec(line)
 print(json.dumps(a))
@@ -186,7 +187,7 @@ test_cluster_nobody_there() {
 test_cluster_not_in_time() {
     api 'a["/api/v1/nodes"] = a[KUEUE + "/workloads"] = "silent"'
     sluice graph --timeout=2s
-    exits 4 && complains 'not read within 2s (--timeout), 7 of 8 lists are in'
+    exits 4 && complains 'not read within 2s (--timeout), 9 of 10 lists are in'
     sluice queue --timeout=2s
     exits 4 && complains 'not read within 2s (--timeout), 2 of 3 lists are in'
 }
