@@ -227,7 +227,11 @@ static void test_hour(void **state) {
     const sl_span took = fx_now() - begun;
     assert_true(fx_stats(&f).connected);
     assert_int_equal(lines_count("ledger database unreachable"), 1);
-    assert_int_equal(lines_count("ledger database connected"), 1);
+    /* That of the first connection may have come late. */
+    const char *down = strstr(lines_text(), "ledger database unreachable"),
+               *up = down ? strstr(down, "ledger database connected") : NULL;
+    assert_non_null(up);
+    assert_null(strstr(up + 1, "ledger database connected"));
     (void)lines_end(NULL);
     check_hour(&h, "an hour without the server");
     print_message("# %u attempts to connect, caught up in %lld ms\n", attempts,
