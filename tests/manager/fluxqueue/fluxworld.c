@@ -237,9 +237,11 @@ static bool has_work(struct world *w) {
     return found;
 }
 
-static void count_reserved(void *ctx, yyjson_val *o) {
-    uint32_t *n = ctx;
-    *n += strcmp(sl_json_str(o, "status.state"), "Reserved") == 0;
+/* Has one a reservation that is not the first of its queue? */
+static void find_reserved_behind(void *ctx, yyjson_val *o) {
+    bool *found = ctx;
+    *found |= strcmp(sl_json_str(o, "status.state"), "Reserved") == 0 &&
+              sl_json_int(o, "status.queuePosition", 0) > 1;
 }
 
 static yyjson_val *named(yyjson_val *list, yyjson_val *like) {
@@ -257,13 +259,14 @@ static bool may_start(const char *state) {
 }
 
 /* A reservation stays where it was made, whatever comes before it or ends early, and is not in the
- * API: one that starts anew makes all of them in the order of the queue. If there are several, that
- * may be another plan, and others start; whatever has its places keeps them. */
+ * API: one that starts anew makes all of them in the order of the queue. Unless the only one is
+ * that of the first, that may be another plan, and others start; whatever has its places keeps
+ * them. */
 static bool is_another_plan(struct world *w, const struct sl_buf *leader,
                             const struct sl_buf *fresh) {
-    uint32_t reserved = 0;
-    (void)fakeapi_each(w->api, FLUXJOBS, count_reserved, &reserved);
-    if (reserved < 2)
+    bool behind = false;
+    (void)fakeapi_each(w->api, FLUXJOBS, find_reserved_behind, &behind);
+    if (!behind)
         return false;
     _cleanup_(sl_json_docp) yyjson_doc *a = yyjson_read(leader->s, leader->len, 0),
                                        *b = yyjson_read(fresh->s, fresh->len, 0);
