@@ -844,8 +844,9 @@ const char *fq_job_name(enum sl_flux_type type, const char *object, char out[SL_
 struct fq_job *fq_job_for(const struct sl_fluxqueue *q, const struct sl_rec *object);
 /* The object that a pod belongs to: itself, its Job, its set; NULL: it is none of ours. */
 struct sl_rec *fq_pod_object(const struct sl_fluxqueue *q, struct fq_pod *p);
-/* None of its pods has a place yet, and all request the same, which is not what its template does,
- * since others have added to them: its jobspec is made of theirs. Returns whether it is now. */
+/* None of its pods has a place yet, and all request the same, which is more than its template does,
+ * since others have added to them: its jobspec is made of theirs. A set that was changed may have
+ * pods of another template: nothing is made of these. Returns whether it is now. */
 bool fq_obj_follow_pods(struct sl_fluxqueue *q, const struct fq_job *j, struct sl_rec *o);
 /* A FluxJob is gone: one that its name is meant for can be made. */
 void fq_object_name_freed(struct sl_fluxqueue *q, const struct sl_rec *flux);

@@ -266,10 +266,10 @@ bool fq_history_settled(struct sl_fluxqueue *q, struct fq_job *j) {
 }
 
 /* When it was bound by a process of before is not known: not before it was there, and had a place.
- */
+ * A FluxJob that was made anew for what had ended was never submitted: nothing is said of it. */
 void fq_history_bound(struct sl_fluxqueue *q, struct fq_job *j, struct fq_pod *p) {
     sl_time before = j->started > p->rec.created ? j->started : p->rec.created;
-    if (!q->spec.ledger || p->recorded || (!p->bound && !has_room(q)))
+    if (!q->spec.ledger || p->recorded || !is_known(j) || (!p->bound && !has_room(q)))
         return;
     if (j->version == j->written)
         fq_history_sync(q, j); /* its start comes first */

@@ -207,6 +207,8 @@ bool fq_obj_follow_pods(struct sl_fluxqueue *q, const struct fq_job *j, struct s
     struct fq_pod *first = NULL;
     if (o->kind == FQ_POD || o->kind == FQ_GROUP || !fq_obj_of(o)->usage || !fq_obj_of(o)->jobspec)
         return false;
+    if (o->kind != FQ_JOB && o->generation > 1)
+        return false; /* its pods may be of a template that it had before */
     struct fq_obj *x = fq_obj_of(o);
     for (struct fq_pod *p; (p = fq_job_next_pod(q, j, &at));) {
         if (p->rec.gone || p->rec.deleting)

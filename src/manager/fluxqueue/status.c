@@ -100,6 +100,7 @@ void fq_status_decode(struct sl_fluxqueue *q, struct fq_job *j, yyjson_val *stat
     j->estimate = sl_json_time(status, "estimatedStart");
     j->recorded.resumed = *state != '\0';
     read_places(q, j, sl_json_get(status, "nodes"));
+    j->admitted = 0; /* of its own places, when this process led, it knew more */
     j->held = j->state == FQ_RUNNING && j->jobid; /* also if its nodes are gone: it grows then */
     if (fq_job_is_over(j))
         read_end(q, j, status);

@@ -30,13 +30,14 @@
 #define REST (6 * SL_MINUTE)
 #define RUSH (5 * SL_MINUTE) /* users submit, and everything is as it was said */
 #define END (20 * SL_MINUTE)
-#define ENOUGH_STRUCK 60u /* histories to meet with every kind of fault */
-#define LATE_ONE_IN 50u   /* bindings may be those of one that led before */
+#define ENOUGH_STRUCK 60u    /* histories to meet with every kind of fault */
+#define LATE_ONE_IN 50u      /* bindings may be those of one that led before */
+#define REPLANNED_ONE_IN 50u /* states may be others after a restart, by their reservations */
 
 struct sums {
     uint64_t passed, failed, struck[FAKEAPI_FAULTS];
     uint64_t binds, starts, late, unknown, promises, moved, reused, fits, waits, rebuilt, usages,
-        delays, ruled_places, recorded;
+        delays, ruled_places, recorded, replanned;
 };
 
 static void storm(struct world *w) {
@@ -141,6 +142,7 @@ static void run_one(struct sums *sum, uint64_t seed, bool verbose, bool ledger) 
     sum->fits += w->fits;
     sum->waits += w->waits;
     sum->rebuilt += w->rebuilt;
+    sum->replanned += w->replanned;
     sum->usages += w->usages;
     sum->delays += w->delays;
     sum->ruled_places += w->ruled_places;
@@ -161,17 +163,18 @@ static void check(struct sums *sum, bool wrong, const char *what) {
 }
 
 static void check_sums(struct sums *sum, uint64_t seeds) {
-    (void)printf(
-        "%llu bindings, %llu Jobs started, %llu by late writes, %llu on nodes that had "
-        "changed unknown, %llu in places from before a change; %llu promised starts were "
-        "kept, %llu delays told; %llu job ids were used again; at rest %llu waited; "
-        "rebuilt %llu times; usage compared %llu times, rules between pods %llu times; faults:",
-        (unsigned long long)sum->binds, (unsigned long long)sum->starts,
-        (unsigned long long)sum->late, (unsigned long long)sum->unknown,
-        (unsigned long long)sum->moved, (unsigned long long)sum->promises,
-        (unsigned long long)sum->delays, (unsigned long long)sum->reused,
-        (unsigned long long)sum->waits, (unsigned long long)sum->rebuilt,
-        (unsigned long long)sum->usages, (unsigned long long)sum->ruled_places);
+    (void)printf("%llu bindings, %llu Jobs started, %llu by late writes, %llu on nodes that had "
+                 "changed unknown, %llu in places from before a change; %llu promised starts were "
+                 "kept, %llu delays told; %llu job ids were used again; at rest %llu waited; "
+                 "rebuilt %llu times, %llu with other reservations; usage compared %llu times, "
+                 "rules between pods %llu times; faults:",
+                 (unsigned long long)sum->binds, (unsigned long long)sum->starts,
+                 (unsigned long long)sum->late, (unsigned long long)sum->unknown,
+                 (unsigned long long)sum->moved, (unsigned long long)sum->promises,
+                 (unsigned long long)sum->delays, (unsigned long long)sum->reused,
+                 (unsigned long long)sum->waits, (unsigned long long)sum->rebuilt,
+                 (unsigned long long)sum->replanned, (unsigned long long)sum->usages,
+                 (unsigned long long)sum->ruled_places);
     for (uint32_t i = 0; i < FAKEAPI_FAULTS; i++)
         (void)printf(" %s %llu", fakeapi_fault_names[i], (unsigned long long)sum->struck[i]);
     (void)putchar('\n');
@@ -180,6 +183,7 @@ static void check_sums(struct sums *sum, uint64_t seeds) {
     for (uint32_t i = 0; i < FAKEAPI_FAULTS; i++)
         check(sum, !sum->struck[i], "a kind of fault never struck");
     check(sum, sum->late > 1 + sum->binds / LATE_ONE_IN, "late writes were too many");
+    check(sum, sum->replanned > 1 + sum->rebuilt / REPLANNED_ONE_IN, "other plans were too many");
     check(sum,
           !sum->promises || !sum->waits || !sum->rebuilt || !sum->usages || sum->binds < 10 * seeds,
           "the histories were about nothing");

@@ -335,7 +335,11 @@ static void check_queue(struct rest *r) {
             world_fail(w, "%s (%s %s) waits, and nothing is in its way", line[i]->name,
                        line[i]->state, line[i]->reason);
     }
-    if (n && fit == first)
+    /* What one behind it has reserved stays so, also where it came before that one later. */
+    bool behind = false;
+    for (uint32_t i = first; i < n; i++)
+        behind |= strcmp(line[i]->state, "Reserved") == 0;
+    if (n && fit == first && !behind)
         world_fail(w, "%s (%s %s) is the first in the queue, fits and waits", line[0]->name,
                    line[0]->state, line[0]->reason);
 }

@@ -128,7 +128,7 @@ struct world {
     char why[1000];
     /* what happened */
     uint64_t binds, starts, late, unknown, promises, moved, reused, fits, waits, rebuilt;
-    uint64_t usages, delays, ruled_places;
+    uint64_t usages, delays, ruled_places, replanned;
 };
 
 void world_fail(struct world *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -631,6 +631,35 @@ static void test_decided_in_vain(void **state) {
     assert_field(w, PODS "/c", "spec.nodeName", "n0");
 }
 
+/* It gave back a place in vain, since its node has a taint: when it leads again that is known of
+ * the place that is read. */
+static void test_given_back_in_vain(void **state) {
+    struct world *w = *state;
+    struct fakeapi_faults lost = {.lose_request = 1};
+    node(w, "n0", "1");
+    set(w, "set", 1, "1");
+    replica(w, "set", 0, "1");
+    run(w, SL_SEC);
+    assert_field(w, PODS "/set-0", "spec.nodeName", "n0");
+    patch(w, NODES "/n0",
+          SL_JSON_CONST({"spec" : {"taints" : [ {"key" : "a", "effect" : "NoSchedule"} ]}}));
+    run(w, SL_SEC);
+    fakeapi_set_faults(w->api, &lost);
+    drop(w, PODS "/set-0");
+    run(w, SL_SEC);
+    sl_fluxqueue_lead(w->q[0], false);
+    fakeapi_set_faults(w->api, NULL);
+    run(w, SL_MINUTE);
+    assert_field(w, FLUXJOBS "/set-statefulset", "status.nodeList", "n0");
+    replica(w, "set", 0, "1");
+    sl_fluxqueue_lead(w->q[0], true);
+    run(w, 10 * SL_SEC);
+    assert_field(w, PODS "/set-0", "spec.nodeName", "");
+    node(w, "n1", "1");
+    run(w, 10 * SL_SEC);
+    assert_field(w, PODS "/set-0", "spec.nodeName", "n1");
+}
+
 /* It leads again while the id that it gave is on its way to the API: that one counts. */
 static void test_leads_too_soon(void **state) {
     struct world *w = *state;
@@ -702,14 +731,14 @@ int main(void) {
     sl_log_set(SL_LOG_ERROR);
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(test_larger_template), TEST(test_smaller_template),  TEST(test_two_templates),
-        TEST(test_partition),       TEST(test_narrowed),          TEST(test_narrowed_late),
-        TEST(test_resized),         TEST(test_foreign_resources), TEST(test_long_names),
-        TEST(test_too_different),   TEST(test_cordoned),          TEST(test_cordoned_in_use),
-        TEST(test_cordoned_before), TEST(test_not_ready),         TEST(test_ids_are_used_once),
-        TEST(test_ids_of_two),      TEST(test_ids_without_right), TEST(test_leads_again),
-        TEST(test_decided_in_vain), TEST(test_duration),          TEST(test_duration_of_jobspec),
-        TEST(test_leads_too_soon),
+        TEST(test_larger_template), TEST(test_smaller_template),   TEST(test_two_templates),
+        TEST(test_partition),       TEST(test_narrowed),           TEST(test_narrowed_late),
+        TEST(test_resized),         TEST(test_foreign_resources),  TEST(test_long_names),
+        TEST(test_too_different),   TEST(test_cordoned),           TEST(test_cordoned_in_use),
+        TEST(test_cordoned_before), TEST(test_not_ready),          TEST(test_ids_are_used_once),
+        TEST(test_ids_of_two),      TEST(test_ids_without_right),  TEST(test_leads_again),
+        TEST(test_decided_in_vain), TEST(test_duration),           TEST(test_duration_of_jobspec),
+        TEST(test_leads_too_soon),  TEST(test_given_back_in_vain),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -450,6 +450,34 @@ static void test_unrecorded(void **state) {
     assert_jobs(w, "eleventh", "SELECT count(*) FROM events", events);
 }
 
+/* Somebody deletes the FluxJob of what has ended: the one that is made anew was never submitted,
+ * and nothing is recorded of it, its pods included. */
+static void test_made_anew(void **state) {
+    static char is[1 << 14];
+    struct world *w = *state;
+    stop(w, 0);
+    start(w, 0, false);
+    node(w, "n0", "4");
+    job(w, "ends", 1, "2", "");
+    run(w, SL_SEC);
+    (void)child(w, "Job", "ends", 0);
+    run(w, SL_SEC);
+    assert_field(w, PODS "/ends-0", "spec.nodeName", "n0");
+    drop(w, FLUXJOBS "/ends-job");
+    patch(w, JOBS "/ends/status", SL_JSON_CONST({"status" : {"succeeded" : 1}}));
+    phase(w, "ends-0", "Succeeded");
+    run(w, 5 * SL_SEC);
+    patch(
+        w, JOBS "/ends/status",
+        SL_JSON_CONST({"status" : {"conditions" : [ {"type" : "Complete", "status" : "True"} ]}}));
+    run(w, 5 * SL_SEC);
+    assert_field(w, FLUXJOBS "/ends-job", "status.state", "Completed");
+    assert_field(w, FLUXJOBS "/ends-job", "status.submittedAt", "");
+    restart(w, "thirteenth");
+    ledger_read("thirteenth", is, sizeof is);
+    assert_string_equal(is, "");
+}
+
 static int begin(void **state) {
     (void)state;
     sl_fmt(folder, sizeof folder, "%s", "/tmp/sl-history-XXXXXX");
@@ -457,9 +485,9 @@ static int begin(void **state) {
 }
 
 static int end(void **state) {
-    static const char *const names[] = {"first", "second", "third",    "fourth",
-                                        "fifth", "sixth",  "seventh",  "eighth",
-                                        "ninth", "tenth",  "eleventh", "twelfth"};
+    static const char *const names[] = {"first",    "second",  "third",     "fourth", "fifth",
+                                        "sixth",    "seventh", "eighth",    "ninth",  "tenth",
+                                        "eleventh", "twelfth", "thirteenth"};
     static const char *const endings[] = {"", "-wal", "-shm"};
     (void)state;
     for (size_t i = 0; i < SL_LEN(names); i++)
@@ -475,9 +503,10 @@ int main(void) {
     sl_log_set(SL_LOG_ERROR);
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(test_again),          TEST(test_deleted),       TEST(test_names), TEST(test_back),
-        TEST(test_reserved_again), TEST(test_started_again), TEST(test_clock), TEST(test_groups),
-        TEST(test_pod_seconds),    TEST(test_unrecorded),
+        TEST(test_again),      TEST(test_deleted),        TEST(test_names),
+        TEST(test_back),       TEST(test_reserved_again), TEST(test_started_again),
+        TEST(test_clock),      TEST(test_groups),         TEST(test_pod_seconds),
+        TEST(test_unrecorded), TEST(test_made_anew),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }

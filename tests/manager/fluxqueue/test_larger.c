@@ -152,12 +152,44 @@ static void test_set(void **state) {
     assert_int_equal(bound(w, "set", 8), 6);
 }
 
+/* Pods that are left of a template that was changed since say nothing of those that it makes now.
+ */
+static void test_old_template(void **state) {
+    struct world *w = *state;
+    nodes(w, 2);
+    set(w, "set", 1, "100");
+    pods_of(w, "StatefulSet", "set", 1, "100");
+    run(w, SL_SEC);
+    assert_field(w, FLUXJOBS "/set-statefulset", "status.reason", "Unsatisfiable");
+    patch(w, SETS "/set", SL_JSON_CONST({
+              "spec" : {
+                  "template" : {
+                      "spec" : {
+                          "containers" : [ {
+                              "name" : "main",
+                              "image" : "busybox",
+                              "resources" : {"requests" : {"cpu" : "1", "memory" : "64Mi"}}
+                          } ]
+                      }
+                  }
+              }
+          }));
+    run(w, SL_MINUTE);
+    assert_field(w, FLUXJOBS "/set-statefulset", "status.state", "Running");
+    assert_non_null(strstr(at(w, FLUXJOBS "/set-statefulset", "spec.jobspec"), "count: 1000"));
+    pod(w, "beside", "4", "", "");
+    pod(w, "other", "3", "", "");
+    run(w, SL_SEC);
+    assert_true(*at(w, PODS "/beside", "spec.nodeName") != 0);
+    assert_true(*at(w, PODS "/other", "spec.nodeName") != 0);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_limit_range), TEST(test_overhead), TEST(test_never),
-        TEST(test_waits_again), TEST(test_set),
+        TEST(test_waits_again), TEST(test_set),      TEST(test_old_template),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
