@@ -56,7 +56,7 @@ static int stage_rv1(struct read *r, const struct sl_graph *g, const struct sl_g
                      struct sl_graphio_time *ret_time) {
     yyjson_val *jgf = NULL;
     bool shorthand = false;
-    int rc = graphio_rv1_read(&r->rv1, &r->j);
+    int rc = graphio_rv1_read(&r->rv1, &r->j, graphio_max_vertices(t));
 
     if (rc >= 0 && t->format == SL_GRAPHIO_RV1EXEC)
         rc = graphio_rv1_jgf(&r->rv1, &jgf, &shorthand);

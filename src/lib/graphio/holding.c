@@ -277,7 +277,7 @@ int sl_graphio_holding_read(const struct sl_graph *g, const struct sl_graphio_te
 
     marks_init(&m, g);
     if (r >= 0 && is_rv1(t->format)) {
-        r = graphio_rv1_read(&x, &j);
+        r = graphio_rv1_read(&x, &j, graphio_max_vertices(t));
         if (r >= 0 && t->format == SL_GRAPHIO_RV1EXEC)
             r = graphio_rv1_jgf(&x, &jgf, &shorthand);
     } else if (r >= 0) {
@@ -340,12 +340,12 @@ static int check_ranks(const struct sl_graph *g, const struct graphio_rv1 *x, co
     return 0;
 }
 
-static int release_rv1(const struct sl_graph *g, const struct graphio_jin *j,
+static int release_rv1(const struct sl_graph *g, const struct graphio_jin *j, uint32_t max,
                        const struct sl_grant *has, sl_graphio_vertices *ret, int64_t *ret_rank) {
     struct graphio_rv1 x;
     uint32_t end = 0;
     uint8_t *alone = sl_alloc0((size_t)sl_graph_count(g) + 1, 1);
-    int r = graphio_rv1_read(&x, j);
+    int r = graphio_rv1_read(&x, j, max);
 
     for (uint32_t i = 0; i < has->picks.n; i++)
         alone[has->picks.v[i].v] = has->picks.v[i].exclusive;
@@ -401,7 +401,7 @@ int sl_graphio_release_read(const struct sl_graph *g, const struct sl_graphio_te
     ret->n = 0;
     *ret_rank = -1;
     if (r >= 0)
-        r = is_rv1(t->format) ? release_rv1(g, &j, has, ret, ret_rank)
+        r = is_rv1(t->format) ? release_rv1(g, &j, graphio_max_vertices(t), has, ret, ret_rank)
                               : release_jgf(g, &j, graphio_max_vertices(t), has, ret);
     graphio_jin_done(&j);
     return r;

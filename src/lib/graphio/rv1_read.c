@@ -110,7 +110,7 @@ static int all_ranks(struct graphio_rv1 *x, yyjson_val *lite) {
     return 0;
 }
 
-static int execution(struct graphio_rv1 *x, yyjson_val *exec) {
+static int execution(struct graphio_rv1 *x, yyjson_val *exec, uint32_t max) {
     yyjson_val *lite, *list, *props, *key, *v;
     struct sl_err why;
     const char *text;
@@ -136,17 +136,14 @@ static int execution(struct graphio_rv1 *x, yyjson_val *exec) {
     r = all_ranks(x, lite);
     if (r < 0)
         return r;
+    if (sl_idset_count(&x->ranks) > max) /* before a name is made for each */
+        return graphio_jin_fail(x->j, lite - 1, SL_ELIMIT, "more than %u vertices", max);
     if (props)
         sl_obj_foreach (props, i, n, key, v)
             if ((r = property(x, key, v)) < 0)
                 return r;
     if (!list)
         return 0;
-    if (sl_idset_count(&x->ranks) > SL_HOSTLIST_MAX)
-        return graphio_jin_fail(x->j, list - 1, SL_ELIMIT,
-                                "nodelist: expected a host for each of %" PRIu64
-                                " ranks; a list has %u at most",
-                                sl_idset_count(&x->ranks), SL_HOSTLIST_MAX);
     yyjson_arr_foreach (list, i, n, v) {
         if ((r = graphio_jin_text(x->j, v, list - 1, "nodelist", &text)) < 0)
             return r;
@@ -160,7 +157,7 @@ static int execution(struct graphio_rv1 *x, yyjson_val *exec) {
     return 0;
 }
 
-int graphio_rv1_read(struct graphio_rv1 *x, const struct graphio_jin *j) {
+int graphio_rv1_read(struct graphio_rv1 *x, const struct graphio_jin *j, uint32_t max) {
     yyjson_val *exec;
     int64_t version = 0;
     int r;
@@ -176,7 +173,7 @@ int graphio_rv1_read(struct graphio_rv1 *x, const struct graphio_jin *j) {
     if ((r = graphio_jin_need(j, j->root, "execution", SL_JIN_MAP, &exec)) < 0 ||
         (r = graphio_jin_get(j, j->root, "scheduling", SL_JIN_ANY, &x->scheduling)) < 0)
         return r;
-    return execution(x, exec);
+    return execution(x, exec, max);
 }
 
 void graphio_rv1_done(struct graphio_rv1 *x) {

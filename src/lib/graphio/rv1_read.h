@@ -41,7 +41,8 @@ struct graphio_rv1 {
     struct sl_graphio_time time;
     yyjson_val *scheduling; /* NULL: none */
 };
-int graphio_rv1_read(struct graphio_rv1 *x, const struct graphio_jin *j) _must_check_;
+/* More ranks than 'max' are refused: each is a vertex. */
+int graphio_rv1_read(struct graphio_rv1 *x, const struct graphio_jin *j, uint32_t max) _must_check_;
 void graphio_rv1_done(struct graphio_rv1 *x);
 /* The host of a rank, NULL if the text has no nodelist. */
 const char *graphio_rv1_host(const struct graphio_rv1 *x, int64_t rank);
