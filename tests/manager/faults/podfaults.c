@@ -30,6 +30,7 @@
 /* Who backs off does so until a time by the clock of the leader that said so, which may have been
  * set forward by an hour, and again. */
 #define PATIENCE (4 * 3600 * SL_SEC)
+#define LOOK (100 * SL_MSEC)     /* that it takes at most to compare the state at rest */
 #define LINGER (3 * SL_SEC)      /* that one which was stopped before it had a node is kept */
 #define MOST_HALF (330 * SL_SEC) /* a silent stream is given up after five minutes */
 #define MOST_HALF_IDLE (5 * SL_SEC)
@@ -356,10 +357,12 @@ static void rest_of_workload(void *ctx, yyjson_val *wl) {
 
 /* The moment of the check may be that of a timer: a reservation that is looked at again, or a
  * back-off that is over. What is due then is done and written soon after, and nothing follows,
- * since nobody else acts. */
+ * since nobody else acts. Nor is anything to become due while the state is compared with that of
+ * another manager: that one would act as well. */
 static void finish_what_is_due(struct world *w) {
     sl_time until = fakeapi_now(w->api) + MOST_DUE;
-    while (!w->failed && !world_idle(w) && fakeapi_now(w->api) < until)
+    while (!w->failed && (!world_idle(w) || world_due_within(w, LOOK)) &&
+           fakeapi_now(w->api) < until)
         world_run_until(w, fakeapi_now(w->api) + 100 * SL_MSEC);
 }
 

@@ -356,6 +356,13 @@ bool world_idle(struct world *w) {
     return false;
 }
 
+bool world_due_within(struct world *w, sl_span span) {
+    for (uint32_t i = 0; i < SL_LEN(w->replicas); i++)
+        if (w->replicas[i].manager && sl_lease_held(w->replicas[i].lease))
+            return next_of(process_of(&w->replicas[i])) < fakeapi_now(w->api) + span;
+    return false;
+}
+
 static sl_time cpu_now(void) {
     struct timespec t;
     (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
