@@ -30,7 +30,9 @@
 /* Who backs off does so until a time by the clock of the leader that said so, which may have been
  * set forward by an hour, and again. */
 #define PATIENCE (4 * 3600 * SL_SEC)
-#define LOOK (100 * SL_MSEC)     /* that it takes at most to compare the state at rest */
+/* That it takes at most to compare the state at rest, and the second that a stamp cuts off: by so
+ * much earlier is a Workload at its end for a manager that starts now. */
+#define LOOK (1100 * SL_MSEC)
 #define LINGER (3 * SL_SEC)      /* that one which was stopped before it had a node is kept */
 #define MOST_HALF (330 * SL_SEC) /* a silent stream is given up after five minutes */
 #define MOST_HALF_IDLE (5 * SL_SEC)

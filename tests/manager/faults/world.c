@@ -536,6 +536,8 @@ void world_compare(struct world *w) {
     struct sl_manager *leader = world_leader(w);
     if (!leader)
         return;
+    sl_time clock = fakeapi_port(w->api, w->leader)->wall;
+    fakeapi_step_clock(w->api, OBSERVER, clock - fakeapi_port(w->api, OBSERVER)->wall);
     struct process fresh = new_process(w, w->api, OBSERVER, sl_prng_next(&w->prng), false);
     for (uint32_t i = 0; i < 2000 && !(is_ready(fresh) && sl_manager_idle(fresh.manager)); i++) {
         tick(fresh);
