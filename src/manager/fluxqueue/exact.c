@@ -394,12 +394,15 @@ static int resize(struct sl_fluxqueue *q, const struct sl_grant *g, bool large,
 static int hold_all(struct sl_fluxqueue *q, const struct fq_exact *x, const struct sl_grant *g,
                     struct sl_err *err) {
     __typeof__(sl_match_update) *update = x->later ? sl_match_update_later : sl_match_update;
-    int r = update(q->match, id_of(x), g->picks.v, g->picks.n, x->from, x->length, err);
+    /* What has its places has them now, also if the clock was ahead when it got them: beside one
+     * that begins later than another ends, both would count as one. */
+    int64_t from = x->later ? x->from : 0, length = x->from + x->length - from;
+    int r = update(q->match, id_of(x), g->picks.v, g->picks.n, from, length, err);
     if (r >= 0 || q->restoring)
         return r;
     r = resize(q, g, true, err);
     if (r >= 0)
-        r = update(q->match, id_of(x), g->picks.v, g->picks.n, x->from, x->length, err);
+        r = update(q->match, id_of(x), g->picks.v, g->picks.n, from, length, err);
     int back = resize(q, g, false, err);
     return r < 0 ? r : back;
 }

@@ -410,6 +410,37 @@ static void test_queue_changes(void **state) {
     end_exact(&w);
 }
 
+static void step_clocks(struct world *w, sl_span by) {
+    fakeapi_step_clock(w->api, 0, by);
+    fakeapi_step_clock(w->api, FIRST_GRAPH, by);
+}
+
+/* The clock was ahead by an hour when one got its place, and another ends long before that: both
+ * have their places now, and a third gets none of them. */
+static void test_clock_set_back(void **state) {
+    struct world w;
+    (void)state;
+    begin_exact(&w);
+    gpu_node(&w, "n1", 4, "", "");
+    step_clocks(&w, SL_HOUR);
+    timed_workload(&w, "ahead", "q", 5, 100, ONE("2"));
+    run(&w, SETTLE);
+    assert_string_equal(nodes_of(&w, "ahead", 0), "n1:1");
+    step_clocks(&w, -SL_HOUR);
+    run(&w, SETTLE);
+    timed_workload(&w, "now", "q", 5, 100, ONE("2"));
+    run(&w, SETTLE);
+    assert_string_equal(nodes_of(&w, "now", 0), "n1:1");
+    timed_workload(&w, "endless", "q", 5, 0, ONE("2"));
+    timed_workload(&w, "short", "q", 5, 10, ONE("2"));
+    run(&w, SETTLE);
+    assert_waits(&w, "endless", "no set of nodes has room for 1 pod(s)");
+    assert_waits(&w, "short", "no set of nodes has room for 1 pod(s)");
+    restart_both(&w, 1);
+    assert_false(is(&w, "endless", "QuotaReserved") || is(&w, "short", "QuotaReserved"));
+    end_exact(&w);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_stream),         cmocka_unit_test(test_endless),
@@ -417,7 +448,7 @@ int main(void) {
         cmocka_unit_test(test_overrun),        cmocka_unit_test(test_fluxjobs),
         cmocka_unit_test(test_behind_fluxjob), cmocka_unit_test(test_quota),
         cmocka_unit_test(test_two_queues),     cmocka_unit_test(test_dropped),
-        cmocka_unit_test(test_queue_changes),
+        cmocka_unit_test(test_queue_changes),  cmocka_unit_test(test_clock_set_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -199,6 +199,24 @@ static void test_excess_pods_go(void **state) {
     end(&w);
 }
 
+/* An excess pod lost its finalizer, and took a place that became free before it was deleted: it
+ * runs on when another comes, which is the excess one then. */
+static void test_excess_pod_that_runs_stays(void **state) {
+    (void)state;
+    struct world w;
+    begin(&w);
+    member(&w, "a", "g", 2);
+    member_with(&w, "b", "g", 2, (struct pod_text){.bare = true});
+    run(&w, SETTLE);
+    assert_true(all_free(&w, "ab"));
+    set_pods(&w, "ab", "Running");
+    member(&w, "c", "g", 2);
+    run(&w, SETTLE);
+    assert_true(has_pod(&w, "a") && has_pod(&w, "b") && !deleting(&w, "b"));
+    assert_false(has_pod(&w, "c"));
+    end(&w);
+}
+
 static void test_replacement(void **state) {
     (void)state;
     struct world w;
@@ -450,6 +468,7 @@ int main(void) {
         cmocka_unit_test(test_group_is_admitted_whole),
         cmocka_unit_test(test_group_waits_whole),
         cmocka_unit_test(test_excess_pods_go),
+        cmocka_unit_test(test_excess_pod_that_runs_stays),
         cmocka_unit_test(test_replacement),
         cmocka_unit_test(test_replacement_waits_for_the_first),
         cmocka_unit_test(test_eviction_waits_for_pods),

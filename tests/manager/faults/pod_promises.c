@@ -7,7 +7,8 @@
  * A Workload that was shown a start is admitted no later than GRACE after it, unless an event
  * StartDelayed has said otherwise since. A leader does not know what another one has promised, and
  * means another time after its clock was set: then nothing is judged. Nor is a Workload that is
- * inactive, or whose queue is stopped, which its condition says.
+ * inactive, or whose queue is stopped, which its condition says, or that is started by one who
+ * leads no longer.
  *
  * A fault that was planted: without the event in tell_delay (decide.c) history 20 is the first that
  * finds it.
@@ -79,8 +80,13 @@ static void workload_changed(struct world *w, const struct fakeapi_change *c) {
             *x = (struct promise){0};
         return;
     }
-    if (c->client == FAKEAPI_NOBODY || world_is_late(w, c))
+    if (c->client == FAKEAPI_NOBODY)
         return;
+    if (world_is_late(w, c)) {
+        if (world_holds(c->now) && x)
+            *x = (struct promise){0}; /* it has started, whoever decided that */
+        return;
+    }
     sl_span clock = fakeapi_port(w->api, c->client)->wall - fakeapi_now(w->api);
     sl_time start = world_holds(c->now) ? 0 : shown_start(c->now);
     if (world_holds(c->now) && x) {

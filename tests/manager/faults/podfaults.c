@@ -30,6 +30,10 @@
 /* Who backs off does so until a time by the clock of the leader that said so, which may have been
  * set forward by an hour, and again. */
 #define PATIENCE (4 * 3600 * SL_SEC)
+/* That it takes at most to compare the state at rest, and the second that a stamp cuts off: by so
+ * much earlier is a Workload at its end for a manager that starts now. */
+#define LOOK (1100 * SL_MSEC)
+#define LINGER (3 * SL_SEC)      /* that one which was stopped before it had a node is kept */
 #define MOST_HALF (330 * SL_SEC) /* a silent stream is given up after five minutes */
 #define MOST_HALF_IDLE (5 * SL_SEC)
 
@@ -308,6 +312,13 @@ static bool whole(struct world *w, uint32_t unit) {
     return !(u->flags & UNIT_WRONG) && (active >= u->total || (u->flags & UNIT_FAST && active));
 }
 
+/* One that was told to stop before it had a node: it is to be seen for a while (group_plan.c). */
+static bool lingers(const struct world *w, yyjson_val *pod) {
+    return has_stop_reason(pod) && !pod_gated(pod) && !*sl_json_str(pod, "spec.nodeName") &&
+           FAKEAPI_EPOCH + fakeapi_now(w->api) <
+               sl_json_time(pod, "metadata.deletionTimestamp") + SL_SEC + LINGER;
+}
+
 static void rest_of_pod(struct world *w, uint32_t unit, uint32_t n) {
     yyjson_val *pod = pod_get(w, unit, n);
     if (!pod || !managed(pod))
@@ -316,7 +327,7 @@ static void rest_of_pod(struct world *w, uint32_t unit, uint32_t n) {
     bool bound = *sl_json_str(pod, "spec.nodeName"),
          over = !bound || pod_terminal(pod) ||
                 sl_json_int(pod, "metadata.deletionGracePeriodSeconds", 0) == 0;
-    if (pod_deleting(pod) && pod_held(pod) && over)
+    if (pod_deleting(pod) && pod_held(pod) && over && !lingers(w, pod))
         world_fail(w, "u%u-p%u is to go and hangs on its finalizer", unit, n);
     if (pod_terminal(pod) && pod_held(pod) && world_is(wl, "Finished"))
         world_fail(w, "u%u-p%u is over, as its workload is, and keeps its finalizer", unit, n);
@@ -348,10 +359,12 @@ static void rest_of_workload(void *ctx, yyjson_val *wl) {
 
 /* The moment of the check may be that of a timer: a reservation that is looked at again, or a
  * back-off that is over. What is due then is done and written soon after, and nothing follows,
- * since nobody else acts. */
+ * since nobody else acts. Nor is anything to become due while the state is compared with that of
+ * another manager: that one would act as well. */
 static void finish_what_is_due(struct world *w) {
     sl_time until = fakeapi_now(w->api) + MOST_DUE;
-    while (!w->failed && !world_idle(w) && fakeapi_now(w->api) < until)
+    while (!w->failed && (!world_idle(w) || world_due_within(w, LOOK)) &&
+           fakeapi_now(w->api) < until)
         world_run_until(w, fakeapi_now(w->api) + 100 * SL_MSEC);
 }
 

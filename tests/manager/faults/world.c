@@ -356,6 +356,13 @@ bool world_idle(struct world *w) {
     return false;
 }
 
+bool world_due_within(struct world *w, sl_span span) {
+    for (uint32_t i = 0; i < SL_LEN(w->replicas); i++)
+        if (w->replicas[i].manager && sl_lease_held(w->replicas[i].lease))
+            return next_of(process_of(&w->replicas[i])) < fakeapi_now(w->api) + span;
+    return false;
+}
+
 static sl_time cpu_now(void) {
     struct timespec t;
     (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
@@ -529,6 +536,8 @@ void world_compare(struct world *w) {
     struct sl_manager *leader = world_leader(w);
     if (!leader)
         return;
+    sl_time clock = fakeapi_port(w->api, w->leader)->wall;
+    fakeapi_step_clock(w->api, OBSERVER, clock - fakeapi_port(w->api, OBSERVER)->wall);
     struct process fresh = new_process(w, w->api, OBSERVER, sl_prng_next(&w->prng), false);
     for (uint32_t i = 0; i < 2000 && !(is_ready(fresh) && sl_manager_idle(fresh.manager)); i++) {
         tick(fresh);

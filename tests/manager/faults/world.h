@@ -159,6 +159,7 @@ void world_start_all(struct world *w);
 struct sl_manager *world_leader(struct world *w); /* NULL: there is no leader */
 /* Is there a leader, with nothing left to do? */
 bool world_idle(struct world *w);
+bool world_due_within(struct world *w, sl_span span); /* will it have? */
 void world_run_until(struct world *w, sl_time until);
 /* Faults from the seed, or none. */
 void world_disturb(struct world *w, bool on);
