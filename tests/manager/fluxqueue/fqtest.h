@@ -56,6 +56,8 @@ void job(struct world *w, const char *name, int pods, const char *cpu, const cha
 void set(struct world *w, const char *name, int pods, const char *cpu);
 /* As the Job's or the set's controller: its pod of this index. Returns the pod's path. */
 const char *child(struct world *w, const char *kind, const char *owner, int index);
+/* How many events with this reason the object of this name has. */
+uint32_t events(struct world *w, const char *reason, const char *object);
 /* As the kubelet. */
 void phase(struct world *w, const char *pod, const char *phase);
 

@@ -37,23 +37,6 @@ static const char *node_of(struct world *w, const char *name) {
     return at(w, path, "spec.nodeName");
 }
 
-struct search {
-    const char *reason, *object;
-    uint32_t n;
-};
-
-static void look(void *ctx, yyjson_val *o) {
-    struct search *s = ctx;
-    s->n += strcmp(sl_json_str(o, "reason"), s->reason) == 0 &&
-            strcmp(sl_json_str(o, "regarding.name"), s->object) == 0;
-}
-
-static uint32_t events(struct world *w, const char *reason, const char *object) {
-    struct search s = {reason, object, 0};
-    (void)fakeapi_each(w->api, "/apis/events.k8s.io/v1/events", look, &s);
-    return s.n;
-}
-
 /* ---- the life of one ---- */
 
 static void test_all_or_nothing(void **state) {

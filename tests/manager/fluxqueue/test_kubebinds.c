@@ -59,23 +59,6 @@ static void bind(struct world *w, const char *name, const char *node) {
     assert_int_equal(post(w, path, body), 201);
 }
 
-struct search {
-    const char *reason, *object;
-    uint32_t n;
-};
-
-static void look(void *ctx, yyjson_val *o) {
-    struct search *s = ctx;
-    s->n += strcmp(sl_json_str(o, "reason"), s->reason) == 0 &&
-            strcmp(sl_json_str(o, "regarding.name"), s->object) == 0;
-}
-
-static uint32_t events(struct world *w, const char *reason, const char *object) {
-    struct search s = {reason, object, 0};
-    (void)fakeapi_each(w->api, "/apis/events.k8s.io/v1/events", look, &s);
-    return s.n;
-}
-
 static const char *place(struct world *w, const char *name) {
     char path[200];
     sl_fmt(path, sizeof path, PODS "/%s", name);

@@ -33,23 +33,6 @@ static void refuse(struct world *w, const char *node, int status) {
     fakeapi_on_write(w->api, review, NULL);
 }
 
-struct search {
-    const char *reason, *object;
-    uint32_t n;
-};
-
-static void look(void *ctx, yyjson_val *o) {
-    struct search *s = ctx;
-    s->n += strcmp(sl_json_str(o, "reason"), s->reason) == 0 &&
-            strcmp(sl_json_str(o, "regarding.name"), s->object) == 0;
-}
-
-static uint32_t events(struct world *w, const char *reason, const char *object) {
-    struct search s = {reason, object, 0};
-    (void)fakeapi_each(w->api, "/apis/events.k8s.io/v1/events", look, &s);
-    return s.n;
-}
-
 static const char *message(struct world *w, const char *path) {
     yyjson_val *list = sl_json_at(fakeapi_get(w->api, path), "status.conditions");
     return sl_json_str(sl_json_find(list, "type", "PodScheduled"), "message");
