@@ -8,7 +8,7 @@
  *     fq_object.h  Jobs, sets and groups, that FluxJobs wrap
  *     fq_job.h     FluxJobs, their places, what is shown and recorded of them
  *     fq_volume.h  claims of volumes
- *     exact_int.h  Workloads
+ *     fq_exact.h   Workloads
  *
  *     jobspec*.c   from objects to jobspecs, and from these to requests: pure
  *     nodes.c      nodes as vertices, and what pods of others take of them
@@ -22,7 +22,7 @@
  *     kubebinds.c  pods that kube-scheduler binds
  *     ports.c      host ports as pools of nodes
  *     volumes.c    claims of volumes: on which nodes, and their binding
- *     exact.c      places of Workloads that wait for quota (exact.h)
+ *     exact*.c     places of Workloads that wait for quota (exact.h)
  *     objects.c    Jobs and sets of pods: what each asks for, and its start
  *     limits.c     what namespaces and RuntimeClasses add to pods of a template
  *     groups.c     plain pods that are one job
@@ -40,8 +40,8 @@
 #include "core/base/collection/vec.h"
 #include "kube/informer/informer.h"
 #include "manager/fluxqueue/ceilings.h"
-#include "manager/fluxqueue/exact_int.h"
 #include "manager/fluxqueue/fluxqueue.h"
+#include "manager/fluxqueue/fq_exact.h"
 #include "manager/fluxqueue/fq_job.h"
 #include "manager/fluxqueue/fq_node.h"
 #include "manager/fluxqueue/fq_object.h"
