@@ -80,7 +80,7 @@ struct fq_job {
     sl_time submitted, started, finished, estimate; /* wall; 0: none */
     uint32_t position;                              /* from 1; 0: none */
     const char *reason;                             /* a constant */
-    char *queue;                                    /* "": not known, or the default one */
+    char *queue;                                    /* "": not known yet */
     char *message;
     SL_VEC(struct fq_place) places; /* by node, in the order of the graph's nodes at their time */
     uint32_t expected, bound_pods, ended_pods;

@@ -72,9 +72,12 @@ struct sl_rec *fq_pod_object(const struct sl_fluxqueue *q, struct fq_pod *p);
 bool fq_obj_follow_pods(struct sl_fluxqueue *q, const struct fq_job *j, struct sl_rec *o);
 /* A FluxJob is gone: one that its name is meant for can be made. */
 void fq_object_name_freed(struct sl_fluxqueue *q, const struct sl_rec *flux);
+/* What it asks for, and why that cannot be a job. Both NULL: it asks for nothing, or that is not
+ * known. */
+const char *fq_object_jobspec(const struct sl_rec *o);
+const char *fq_object_refused(const struct sl_rec *o);
 /* Makes its FluxJob, or lets that one look. */
-void fq_object_sync(struct sl_fluxqueue *q, struct sl_rec *object, const char *jobspec,
-                    const char *refused);
+void fq_object_sync(struct sl_fluxqueue *q, struct sl_rec *object);
 
 /* ---- limits.c ---- */
 struct fq_limits {

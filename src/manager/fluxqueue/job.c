@@ -104,10 +104,9 @@ struct sl_rec *fq_job_object(const struct sl_fluxqueue *q, const struct fq_job *
     return r;
 }
 
-static struct sl_rec *next_pod_of(const struct sl_fluxqueue *q, struct sl_rec *r) {
+static struct sl_rec *next_pod_of(struct sl_rec *r) {
     while (r && r->kind != FQ_POD)
         r = r->next;
-    (void)q;
     return r;
 }
 
@@ -125,7 +124,7 @@ struct fq_pod *fq_job_next_pod(const struct sl_fluxqueue *q, const struct fq_job
         if (o->kind == FQ_DEPLOYMENT)
             at->set = kids;
         else
-            at->pod = next_pod_of(q, kids);
+            at->pod = next_pod_of(kids);
     }
     if (at->member) {
         struct fq_pod *p = at->member;
@@ -136,12 +135,12 @@ struct fq_pod *fq_job_next_pod(const struct sl_fluxqueue *q, const struct fq_job
         struct sl_rec *set = at->set;
         at->set = set->next;
         if (set->kind == FQ_REPLICASET)
-            at->pod = next_pod_of(q, sl_inf_children(q->inf, sl_rec_uid(set->uid), NULL));
+            at->pod = next_pod_of(sl_inf_children(q->inf, sl_rec_uid(set->uid), NULL));
     }
     if (!at->pod)
         return NULL;
     struct fq_pod *p = fq_pod_of(at->pod);
-    at->pod = next_pod_of(q, at->pod->next);
+    at->pod = next_pod_of(at->pod->next);
     return p;
 }
 
@@ -184,6 +183,7 @@ void fq_job_finish(struct sl_fluxqueue *q, struct fq_job *j, enum fq_state s, co
     j->finished = q->client->wall > j->started ? q->client->wall : j->started;
     j->estimate = 0;
     j->position = 0;
+    j->bound_pods = 0; /* its pods have ended, or are gone */
     fq_job_set_state(j, s, reason, "%s", message);
 }
 
@@ -261,8 +261,8 @@ bool fq_job_follows(const struct fq_job *j, const struct sl_rec *o) {
 }
 
 /* While it waits, the FluxJob that was made here follows what it wraps. */
-static bool follows(const struct fq_job *j, struct sl_rec *o) {
-    const char *now = o->kind == FQ_POD ? fq_pod_of(o)->jobspec : fq_obj_of(o)->jobspec;
+static bool follows(const struct fq_job *j, const struct sl_rec *o) {
+    const char *now = fq_object_jobspec(o);
     return !now || !fq_job_follows(j, o) || strcmp(now, j->jobspec) == 0;
 }
 
@@ -295,6 +295,11 @@ static void wait(struct sl_fluxqueue *q, struct fq_job *j, struct sl_rec *o) {
     if (j->expected != pods) {
         j->expected = pods;
         fq_job_touch(j);
+    }
+    const char *refused = fq_object_refused(o);
+    if (refused && !*j->jobspec && fq_job_follows(j, o)) {
+        fq_job_set_state(j, FQ_REJECTED, "InvalidJobspec", "%s", refused);
+        return;
     }
     fq_submit(q, j);
     show_position(q, j);

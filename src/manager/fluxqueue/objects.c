@@ -59,9 +59,8 @@ struct fq_job *fq_job_for(const struct sl_fluxqueue *q, const struct sl_rec *obj
 }
 
 /* A ReplicaSet of a Deployment is part of that one. */
-static struct sl_rec *top_of(const struct sl_fluxqueue *q, struct sl_rec *r) {
+static struct sl_rec *top_of(struct sl_rec *r) {
     struct sl_rec *owner = r->kind == FQ_REPLICASET ? sl_rec_owner(r) : NULL;
-    (void)q;
     return owner && owner->kind == FQ_DEPLOYMENT ? owner : r;
 }
 
@@ -71,7 +70,7 @@ struct sl_rec *fq_pod_object(const struct sl_fluxqueue *q, struct fq_pod *p) {
         return NULL;
     if (owner &&
         (owner->kind == FQ_JOB || owner->kind == FQ_REPLICASET || owner->kind == FQ_STATEFULSET))
-        return top_of(q, owner);
+        return top_of(owner);
     if (p->part && !(p->alone && q->client->wall >= p->rec.created + FQ_OWNER_LATE))
         return NULL; /* that one is not known yet */
     return p->group ? &p->group->obj.rec : &p->rec;
@@ -243,8 +242,24 @@ void fq_obj_free(struct sl_rec *r) {
 
 /* ---- its FluxJob ---- */
 
-void fq_object_sync(struct sl_fluxqueue *q, struct sl_rec *object, const char *jobspec,
-                    const char *refused) {
+const char *fq_object_refused(const struct sl_rec *o) {
+    if (o->kind == FQ_POD) {
+        const struct fq_pod *p = SL_CONTAINER_OF(o, const struct fq_pod, rec);
+        return p->jobspec && p->needs_others ? FQ_NEEDS_OTHERS : p->jobspec ? NULL : p->refused;
+    }
+    const struct fq_obj *x = SL_CONTAINER_OF(o, const struct fq_obj, rec);
+    return x->jobspec ? NULL : x->refused;
+}
+
+const char *fq_object_jobspec(const struct sl_rec *o) {
+    if (fq_object_refused(o))
+        return NULL;
+    return o->kind == FQ_POD ? SL_CONTAINER_OF(o, const struct fq_pod, rec)->jobspec
+                             : SL_CONTAINER_OF(o, const struct fq_obj, rec)->jobspec;
+}
+
+void fq_object_sync(struct sl_fluxqueue *q, struct sl_rec *object) {
+    const char *jobspec = fq_object_jobspec(object), *refused = fq_object_refused(object);
     char name[SL_REC_NAME];
     enum sl_flux_type type = fq_type_of_rec(object);
     struct sl_rec *r =
@@ -257,16 +272,15 @@ void fq_object_sync(struct sl_fluxqueue *q, struct sl_rec *object, const char *j
                          "it is deleted",
                          r->name);
         /* An edit of one that waits, or of the template of a set that runs. */
-        else if (q->leads && !r->create_planned && !jobspec && refused &&
-                 !fq_job_is_over(fq_job_of(r)))
+        else if (q->leads && !r->create_planned && refused && !fq_job_is_over(fq_job_of(r)))
             sl_rec_event(object, FQ_CONTROLLER, true, "InvalidJobspec", "%s", refused);
         return;
     }
     if (object->deleting || object->gone || !q->leads)
         return;
-    if (jobspec)
+    if (jobspec || refused) /* the FluxJob says why it never runs */
         (void)sl_rec_plan_create(object, FQ_FLUXJOB, name);
-    else if (refused)
+    if (refused)
         sl_rec_event(object, FQ_CONTROLLER, true, "InvalidJobspec", "%s", refused);
 }
 
@@ -286,13 +300,13 @@ void fq_object_name_freed(struct sl_fluxqueue *q, const struct sl_rec *flux) {
 void fq_obj_reconcile(void *ctx, struct sl_rec *r) {
     struct sl_fluxqueue *q = ctx;
     struct fq_obj *x = fq_obj_of(r);
-    if (top_of(q, r) != r) {
-        sl_rec_enqueue(top_of(q, r));
+    if (top_of(r) != r) {
+        sl_rec_enqueue(top_of(r));
         return;
     }
     if (x->part || (x->finished && !fq_job_for(q, r))) /* its Deployment is not known yet */
         return;
-    fq_object_sync(q, r, x->jobspec, x->refused);
+    fq_object_sync(q, r);
     if (r->kind == FQ_JOB && x->suspended)
         sl_rec_write(r);
 }
@@ -312,7 +326,7 @@ static void disown_pods(struct sl_fluxqueue *q, const struct sl_rec *r) {
  * to the next ones. */
 void fq_obj_deleted(void *ctx, struct sl_rec *r) {
     struct sl_fluxqueue *q = ctx;
-    struct fq_job *j = fq_job_for(q, top_of(q, r));
+    struct fq_job *j = fq_job_for(q, top_of(r));
     disown_pods(q, r);
     fq_ports_released(q, fq_obj_of(r)->usage);
     fq_usage_unref(q, TAKE_PTR(fq_obj_of(r)->usage));
@@ -325,9 +339,10 @@ bool fq_obj_child(void *ctx, struct sl_rec *r, struct sl_rec *child, struct sl_j
     if (r->kind == FQ_POD && fq_pod_of(r)->group)
         r = &fq_pod_of(r)->group->obj.rec;
     bool pod = r->kind == FQ_POD, group = r->kind == FQ_GROUP;
-    const char *jobspec = pod ? fq_pod_of(r)->jobspec : fq_obj_of(r)->jobspec;
+    const char *jobspec = fq_object_jobspec(r);
     char name[SL_REC_NAME];
-    if (!jobspec || strcmp(child->name, fq_job_name(fq_type_of_rec(r), r->name, name)) != 0)
+    if ((!jobspec && (group || !fq_object_refused(r))) ||
+        strcmp(child->name, fq_job_name(fq_type_of_rec(r), r->name, name)) != 0)
         return false; /* or the pod has come to belong to a group, or to none */
     sl_jw_object(body, NULL);
     sl_jw_str(body, "apiVersion", SL_FLUX_API);
@@ -344,7 +359,8 @@ bool fq_obj_child(void *ctx, struct sl_rec *r, struct sl_rec *child, struct sl_j
     }
     sl_jw_end_to(body, 1);
     sl_jw_object(body, "spec");
-    sl_jw_str(body, "jobspec", jobspec);
+    if (jobspec)
+        sl_jw_str(body, "jobspec", jobspec);
     sl_jw_int(body, "type", fq_type_of_rec(r));
     sl_jw_str(body, "name", r->name);
     sl_jw_int(body, "nodes", pod ? 1 : fq_obj_of(r)->pods);

@@ -234,13 +234,6 @@ static void requeue_changed(struct sl_fluxqueue *q, struct fq_pod *p, struct fq_
     fq_job_set_state(j, FQ_WAITING, "PodChanged", "Its pod has changed");
 }
 
-/* A pod that is a job by itself. One of a Job or a set has a jobspec, too, for when it is of an old
- * template: what that says of other pods is honoured there. */
-static void sync_lone(struct sl_fluxqueue *q, struct fq_pod *p) {
-    bool refused = p->jobspec && p->needs_others;
-    fq_object_sync(q, &p->rec, refused ? NULL : p->jobspec, refused ? FQ_NEEDS_OTHERS : p->refused);
-}
-
 void fq_pod_reconcile(void *ctx, struct sl_rec *r) {
     struct sl_fluxqueue *q = ctx;
     struct fq_pod *p = fq_pod_of(r);
@@ -264,7 +257,7 @@ void fq_pod_reconcile(void *ctx, struct sl_rec *r) {
     if (o && o != r)
         sl_rec_enqueue(o);
     else if (o && !fq_exact_may(q, p))
-        sync_lone(q, p);
+        fq_object_sync(q, r);
     if (j && p->node && q->leads)
         fq_history_bound(q, j, p);
     if (j)

@@ -204,16 +204,18 @@ static void set_waiting(struct fq_job *j) {
     fq_job_set_state(j, FQ_WAITING, "Submitted", "Waits in the queue");
 }
 
-/* NULL: the default one. */
-static const char *queue_of(const struct fq_job *j, const struct fq_jobspec_info *info) {
-    return *j->asked_queue ? j->asked_queue : info->queue && *info->queue ? info->queue : NULL;
+static const char *queue_of(const struct sl_fluxqueue *q, const struct fq_job *j,
+                            const struct fq_jobspec_info *info) {
+    return *j->asked_queue               ? j->asked_queue
+           : info->queue && *info->queue ? info->queue
+                                         : q->spec.settings->flux.queues[0].name;
 }
 
 /* It is shown, and recorded. */
 static void keep_queue(struct fq_job *j, const char *queue) {
-    if (j->queue && strcmp(j->queue, queue ? queue : "") == 0)
+    if (j->queue && strcmp(j->queue, queue) == 0)
         return;
-    fq_set_text(&j->queue, queue ? queue : "");
+    fq_set_text(&j->queue, queue);
     fq_job_touch(j);
 }
 
@@ -221,7 +223,7 @@ static void keep_queue(struct fq_job *j, const char *queue) {
 static uint32_t policy_of(const struct sl_fluxqueue *q, const struct fq_job *j,
                           const struct fq_jobspec_info *info) {
     uint32_t policy = 0;
-    (void)sl_queues_match(q->queues, queue_of(j, info), &policy);
+    (void)sl_queues_match(q->queues, queue_of(q, j, info), &policy);
     return policy;
 }
 
@@ -314,7 +316,7 @@ void fq_submit(struct sl_fluxqueue *q, struct fq_job *j) {
         refuse(j, r, &err);
         return;
     }
-    keep_queue(j, queue_of(j, &info));
+    keep_queue(j, queue_of(q, j, &info));
     if (too_early(q, j, info.begin > j->begin ? info.begin : j->begin)) {
         drop_estimate(j);
         sl_match_request_free(request);
@@ -327,15 +329,15 @@ void fq_submit(struct sl_fluxqueue *q, struct fq_job *j) {
     /* Before what depends on nodes: one of a queue that is not there is told so, whatever they
      * have. What can never run is told so at once, whoever waits before it. */
     uint32_t policy = 0;
-    if (sl_queues_match(q->queues, queue_of(j, &info), &policy) &&
+    if (sl_queues_match(q->queues, queue_of(q, j, &info), &policy) &&
         is_impossible(q, j, request, policy)) {
         j->queued_hash = hash;
         reject(q, j, request);
         sl_match_request_free(request);
         return;
     }
-    r = sl_queues_submit(q->queues, queue_of(j, &info), j->jobid, j->priority, submission_order(j),
-                         request, &err);
+    r = sl_queues_submit(q->queues, queue_of(q, j, &info), j->jobid, j->priority,
+                         submission_order(j), request, &err);
     if (r == SL_EEXIST) { /* somebody has written another's id into its status */
         fq_name_job(q, j, 0);
         sl_rec_enqueue(&j->rec);
@@ -459,7 +461,7 @@ static void start(struct sl_fluxqueue *q, struct fq_job *j, const struct sl_deci
     fq_job_set_state(j, FQ_RUNNING, "Allocated", "%s", how[d->selection]);
     fq_job_touch(j);
     j->places_version = j->version;
-    sl_rec_event(&j->rec, FQ_CONTROLLER, false, "Allocated", "%s on %u places", how[d->selection],
+    sl_rec_event(&j->rec, FQ_CONTROLLER, false, "Allocated", "%s on %u place(s)", how[d->selection],
                  j->places.n);
 }
 

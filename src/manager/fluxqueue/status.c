@@ -196,7 +196,7 @@ static const char *wanted_jobspec(const struct sl_fluxqueue *q, const struct fq_
     if (!o || j->held || !fq_job_follows(j, o) ||
         (o->kind == FQ_GROUP && !fq_group_of(o)->complete))
         return NULL;
-    const char *now = o->kind == FQ_POD ? fq_pod_of(o)->jobspec : fq_obj_of(o)->jobspec;
+    const char *now = fq_object_jobspec(o);
     return now && strcmp(now, j->jobspec) != 0 ? now : NULL;
 }
 

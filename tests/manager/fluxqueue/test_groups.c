@@ -252,11 +252,12 @@ static void test_size_is_mended(void **state) {
     member_of(w, "a", "'fluxqueue/group-name':'g'", "", "1", "");
     run(w, SL_SEC);
     assert_int_equal(events(w, "InvalidJobspec", "a"), 1);
-    assert_int_equal(fakeapi_each(w->api, FLUXJOBS, NULL, NULL), 0);
+    assert_field(w, FLUXJOBS "/a-pod", "status.state", "Rejected");
     patch(w, PODS "/a",
           SL_JSON_CONST({"metadata" : {"annotations" : {"fluxqueue/group-size" : "1"}}}));
     run(w, SL_SEC);
     assert_string_equal(node_of(w, "a"), "n0");
+    assert_int_equal(fakeapi_each(w->api, FLUXJOBS, NULL, NULL), 1); /* the group's alone */
 }
 
 static void test_constraints_disagree(void **state) {

@@ -140,7 +140,7 @@ static void test_alone(void **state) {
         assert_field(w, PODS "/plain", "spec.nodeName", "");
         assert_non_null(strstr(condition(w, PODS "/plain", "message"), "cannot be honoured"));
         assert_field(w, PODS "/lone", "spec.nodeName", "");
-        assert_field(w, FLUXJOBS "/lone-pod", "status.state", "(absent)");
+        assert_field(w, FLUXJOBS "/lone-pod", "status.state", "Rejected");
         (void)fakeapi_each(w->api, "/apis/events.k8s.io/v1/events", look, &found);
         assert_int_not_equal(found.n, 0);
         drop(w, PODS "/plain");

@@ -171,7 +171,7 @@ static void test_too_many(void **state) {
     create(w, PODS, body);
     run(w, SL_SEC);
     assert_field(w, PODS "/wide", "spec.nodeName", "");
-    assert_field(w, FLUXJOBS "/wide-pod", "status.state", "(absent)");
+    assert_field(w, FLUXJOBS "/wide-pod", "status.state", "Rejected");
 }
 
 int main(void) {

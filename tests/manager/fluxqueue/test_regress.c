@@ -110,7 +110,7 @@ static void test_queue_is_shown(void **state) {
     run(w, SL_SEC);
     assert_field(w, FLUXJOBS "/a-pod", "status.queue", "batch");
     assert_field(w, FLUXJOBS "/b-pod", "status.queue", "batch");
-    assert_field(w, FLUXJOBS "/c-pod", "status.queue", "");
+    assert_field(w, FLUXJOBS "/c-pod", "status.queue", "default");
     patch(w, FLUXJOBS "/b-pod", SL_JSON_CONST({"spec" : {"queue" : "other"}}));
     run(w, SL_SEC);
     assert_field(w, FLUXJOBS "/b-pod", "status.queue", "other");

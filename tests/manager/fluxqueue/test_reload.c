@@ -41,8 +41,8 @@ static void test_new_level(void **state) {
     pod(w, "a", "1", IN_RACK, "");
     job(w, "b", 2, "1", IN_RACK);
     run(w, SL_SEC);
-    assert_field(w, FLUXJOBS "/a-pod", "status.state", "(absent)");
-    assert_field(w, FLUXJOBS "/b-job", "status.state", "(absent)");
+    assert_field(w, FLUXJOBS "/a-pod", "status.state", "Rejected");
+    assert_field(w, FLUXJOBS "/b-job", "status.state", "Rejected");
     reload(w, RACKS);
     run(w, SL_SEC);
     assert_field(w, PODS "/a", "spec.nodeName", "n0");
