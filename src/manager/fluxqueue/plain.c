@@ -19,11 +19,17 @@
 
 /* ---- which ---- */
 
+/* Left out of a namespace that opted in. */
+static bool opts_out(yyjson_val *key, yyjson_val *val) {
+    return strcmp(sl_json_text(key), SL_FLUX_MANAGED) == 0 &&
+           strcmp(sl_json_text(val), "false") == 0;
+}
+
 static bool has_ours(yyjson_val *map) {
     size_t i, n;
     yyjson_val *key, *val;
     sl_obj_foreach (map, i, n, key, val)
-        if (strncmp(sl_json_text(key), PREFIX, strlen(PREFIX)) == 0)
+        if (strncmp(sl_json_text(key), PREFIX, strlen(PREFIX)) == 0 && !opts_out(key, val))
             return true;
     return false;
 }

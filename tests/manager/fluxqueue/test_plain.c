@@ -26,6 +26,23 @@ static void test_one_write(void **state) {
     assert_true(sl_fluxqueue_idle(w->q[0]));
 }
 
+/* In a namespace that opted in, the label that leaves it out makes it no job. */
+static void test_left_out(void **state) {
+    struct world *w = *state;
+    node(w, "n0", "2");
+    create(
+        w, PODS,
+        "{'metadata':{'name':'a','labels':{'fluxqueue/managed':'false'}},'spec':{'schedulerName':"
+        "'FluxionScheduler','containers':[{'name':'main','image':'busybox'}]}}");
+    create(w, PODS,
+           "{'metadata':{'name':'b','labels':{'fluxqueue/managed':'false','fluxqueue/queue':'x'}},"
+           "'spec':{'schedulerName':'FluxionScheduler','containers':[{'name':'main','image':"
+           "'busybox'}]}}");
+    run(w, SL_SEC);
+    assert_field(w, PODS "/a", "spec.nodeName", "n0");
+    assert_int_equal(fluxjobs(w), 1); /* that of the pod which names a queue */
+}
+
 /* It waits, says why, and is bound when there is room. */
 static void test_waits(void **state) {
     struct world *w = *state;
@@ -363,10 +380,10 @@ int main(void) {
     sl_log_set(SL_LOG_ERROR);
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(test_one_write), TEST(test_waits),   TEST(test_never),    TEST(test_others),
-        TEST(test_refused),   TEST(test_shrunk),  TEST(test_priority), TEST(test_not_plain),
-        TEST(test_restart),   TEST(test_standby), TEST(test_many),     TEST(test_faults),
-        TEST(test_narrowed),  TEST(test_alone),
+        TEST(test_one_write), TEST(test_left_out), TEST(test_waits),   TEST(test_never),
+        TEST(test_others),    TEST(test_refused),  TEST(test_shrunk),  TEST(test_priority),
+        TEST(test_not_plain), TEST(test_restart),  TEST(test_standby), TEST(test_many),
+        TEST(test_faults),    TEST(test_narrowed), TEST(test_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
