@@ -8,9 +8,7 @@ src/manager/admission/fluxjob_review.c checks what the schema does not.
 from .shapes import (
     REASON,
     V1ALPHA1,
-    V1BETA2,
     array,
-    conditions,
     flag,
     int32,
     int64,
@@ -67,7 +65,7 @@ def _status():
         "Numbers of pods.",
         {
             "expected": int32("Pods of the job.", min=0),
-            "bound": int32("Pods that are bound to a node.", min=0),
+            "bound": int32("Pods that are bound to a node and have not ended.", min=0),
             "finished": int32("Pods that have ended.", min=0),
         },
     )
@@ -110,7 +108,6 @@ def _status():
                 "State in terms of fluxqueue: statusNew, statusSubmit, statusError or statusCancel.", max=1024
             ),
             "observedGeneration": int64("Generation of the spec that the status is about.", min=0),
-            "conditions": conditions(V1BETA2, "Observed conditions of the FluxJob."),
         },
     )
 
