@@ -85,9 +85,9 @@ void fq_exact_each_usage(struct sl_fluxqueue *q,
 }
 
 void fq_exact_hold_names(struct sl_fluxqueue *q, struct sl_syms *t) {
-    for (uint32_t i = 0; q->asks && i < FQ_MAX_ASKS; i++)
+    for (uint32_t i = 0; q->asks && i < FQ_ASKS; i++)
         sl_sym_hold(t, q->asks[i].ns);
-    for (uint32_t i = 0; q->asks && i < FQ_MAX_ASKS; i++)
+    for (uint32_t i = 0; q->asks && i < FQ_ASKS; i++)
         for (uint32_t k = 0; k < q->asks[i].n_kept; k++)
             sl_sym_hold(t, q->asks[i].kept[k].node);
     for (uint32_t i = 0; i < q->exacts.n; i++) {

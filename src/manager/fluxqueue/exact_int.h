@@ -40,6 +40,8 @@ struct fq_exact {
     SL_VEC(struct fq_seat) seats;
 };
 
+#define FQ_ASKS (FQ_MAX_ASKS + 1u) /* those that are kept, and one that is not */
+
 /* A podset as a request for this graph, made of the text and of what its claims say of nodes. */
 struct fq_ask {
     uint64_t hash;
@@ -53,6 +55,9 @@ struct fq_ask {
     struct sl_match_request *request; /* NULL: see below */
     char *refused;
     bool whole;
+    bool flat;     /* nothing holds between its pods: what fits many fits fewer */
+    uint32_t step; /* only multiples of it have nodes: tasks per node */
+    uint32_t most; /* of its pods that would get nodes, when it was refused last; 0: not known */
 };
 
 struct fq_found {
@@ -68,10 +73,15 @@ static inline int64_t fq_exact_id(const struct fq_exact *x) {
 
 /* ---- exact_requests.c ---- */
 /* The request of so many pods of a podset. has: who has places for other pods of it; NULL: nobody.
- * It is valid until the next one is asked for. */
+ * It is valid until the next one is asked for; they are kept while there is room. */
 struct fq_ask *fq_exact_ask(struct sl_fluxqueue *q, const struct sl_exact_podset *p,
                             uint32_t podset, const struct fq_exact *has, uint32_t count,
                             int64_t duration);
+
+/* The same, not kept: for questions about fewer pods than anybody asks for. Others stay valid. */
+struct fq_ask *fq_exact_ask_once(struct sl_fluxqueue *q, const struct sl_exact_podset *p,
+                                 uint32_t podset, const struct fq_exact *has, uint32_t count,
+                                 int64_t duration);
 
 /* ---- exact_held.c ---- */
 struct fq_exact *fq_exact_by_key(const struct sl_fluxqueue *q, uint64_t key);

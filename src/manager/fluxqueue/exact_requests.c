@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Podsets of Workloads as requests for the graph (exact.h). */
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/collection/hash.h"
@@ -15,7 +16,7 @@ static void ask_clear(struct fq_ask *a) {
 }
 
 void fq_exact_forget_requests(struct sl_fluxqueue *q) {
-    for (uint32_t i = 0; q->asks && i < FQ_MAX_ASKS; i++)
+    for (uint32_t i = 0; q->asks && i < FQ_ASKS; i++)
         ask_clear(&q->asks[i]);
 }
 
@@ -31,6 +32,12 @@ static int ask_claims(const struct sl_fluxqueue *q, const struct fq_ask *a, stru
     return 0;
 }
 
+/* Of the annotation, as far as it is a number: if it is none, there is no request. */
+static uint32_t step_of(yyjson_val *pod) {
+    unsigned long n = strtoul(sl_json_annotation(pod, SL_FLUX_TASKS_PER_NODE), NULL, 10);
+    return n > 0 && n <= FQ_MAX_PODS ? (uint32_t)n : 1;
+}
+
 /* Beside what it has: what holds between all its pods. 'text' is the jobspec of all of them. */
 static int compile_more(struct sl_fluxqueue *q, struct fq_ask *a, const struct sl_buf *text,
                         uint32_t together, struct sl_constraint *also, struct sl_arena *arena,
@@ -43,6 +50,7 @@ static int compile_more(struct sl_fluxqueue *q, struct fq_ask *a, const struct s
                                    arena, &info, &a->request, err);
     if (r < 0 || a->n_kept == 0) {
         a->whole = info.whole_nodes;
+        a->flat = a->n_kept == 0 && info.n_tiers == 0;
         return r;
     }
     sl_match_request_freep(&a->request);
@@ -71,6 +79,7 @@ static int compile(struct sl_fluxqueue *q, struct fq_ask *a, struct sl_err *err)
         all += a->kept[i].pods;
     fq_ports_ask(q, usage);
     fq_usage_unref(q, usage);
+    a->step = step_of(pod);
     options.name = "pod";
     options.duration = a->duration;
     options.ret_together = &together;
@@ -123,10 +132,8 @@ static struct fq_kept *kept_of(const struct fq_exact *x, uint32_t podset, uint32
     return v;
 }
 
-/* Those of before are kept while there is room: a search asks for the same again and again. */
-struct fq_ask *fq_exact_ask(struct sl_fluxqueue *q, const struct sl_exact_podset *p,
-                            uint32_t podset, const struct fq_exact *has, uint32_t count,
-                            int64_t duration) {
+static struct fq_ask *ask(struct sl_fluxqueue *q, const struct sl_exact_podset *p, uint32_t podset,
+                          const struct fq_exact *has, uint32_t count, int64_t duration, bool once) {
     sl_sym ns = sl_sym_put(&q->inf->syms, p->ns);
     uint64_t h = sl_hash_u64(sl_hash_u64(sl_hash_str(ns, p->pod), count), (uint64_t)duration);
     struct fq_ask *a = NULL;
@@ -135,8 +142,8 @@ struct fq_ask *fq_exact_ask(struct sl_fluxqueue *q, const struct sl_exact_podset
     if (n_kept)
         h = sl_hash_bytes(h, kept, n_kept * sizeof *kept);
     if (!q->asks)
-        q->asks = sl_alloc0(FQ_MAX_ASKS, sizeof *q->asks);
-    for (uint32_t i = 0; i < FQ_MAX_ASKS && !a; i++) {
+        q->asks = sl_alloc0(FQ_ASKS, sizeof *q->asks);
+    for (uint32_t i = 0; i < FQ_ASKS && !a; i++) {
         struct fq_ask *x = &q->asks[i];
         if (x->text && x->hash == h && x->ns == ns && x->count == count &&
             x->duration == duration && x->n_kept == n_kept &&
@@ -145,7 +152,7 @@ struct fq_ask *fq_exact_ask(struct sl_fluxqueue *q, const struct sl_exact_podset
             a = x;
     }
     if (!a) {
-        a = &q->asks[q->next_ask++ % FQ_MAX_ASKS];
+        a = &q->asks[once ? FQ_MAX_ASKS : q->next_ask++ % FQ_MAX_ASKS];
         ask_clear(a);
         *a = (struct fq_ask){.hash = h,
                              .ns = ns,
@@ -161,4 +168,17 @@ struct fq_ask *fq_exact_ask(struct sl_fluxqueue *q, const struct sl_exact_podset
     if (a->state != state)
         make_request(q, a, state);
     return a;
+}
+
+/* Those of before are kept while there is room: a search asks for the same again and again. */
+struct fq_ask *fq_exact_ask(struct sl_fluxqueue *q, const struct sl_exact_podset *p,
+                            uint32_t podset, const struct fq_exact *has, uint32_t count,
+                            int64_t duration) {
+    return ask(q, p, podset, has, count, duration, false);
+}
+
+struct fq_ask *fq_exact_ask_once(struct sl_fluxqueue *q, const struct sl_exact_podset *p,
+                                 uint32_t podset, const struct fq_exact *has, uint32_t count,
+                                 int64_t duration) {
+    return ask(q, p, podset, has, count, duration, true);
 }

@@ -185,28 +185,39 @@ const char *fq_exact_unready(const struct sl_fluxqueue *q) {
     return q->match ? NULL : "the cluster has no nodes";
 }
 
-/* How many of them would get nodes. */
+static bool would_match(struct sl_fluxqueue *q, const struct sl_match_request *r) {
+    enum sl_match_verdict verdict = SL_BUSY;
+    struct sl_err err = {0};
+    return r &&
+           sl_match_run(q->match, r, SL_MATCH_WITHOUT, FQ_EXACT_TRY, fq_now(q), &verdict, NULL,
+                        &err) >= 0 &&
+           verdict == SL_MATCHED;
+}
+
+/* How many of them would get nodes: as many as last time, or that is found by halves. */
 static uint32_t most(struct sl_fluxqueue *q, const struct sl_exact_owner *o,
-                     const struct sl_exact_podset *p, uint32_t podset, const struct fq_exact *has) {
-    uint32_t low = 0, high = p->count - 1;
-    while (low < high) {
-        uint32_t mid = low + (high - low + 1) / 2;
-        if (match(q, fq_exact_ask(q, p, podset, has, mid, o->duration)->request, FQ_EXACT_TRY,
-                  NULL)) {
-            fq_graph_cancel(q, FQ_EXACT_TRY);
-            low = mid;
-        } else {
-            high = mid - 1;
-        }
+                     const struct sl_exact_podset *p, uint32_t podset, const struct fq_exact *has,
+                     struct fq_ask *all) {
+    uint32_t low = 0, high = (p->count - 1) / all->step;
+    for (uint32_t tried = 0; low < high; tried++) {
+        uint32_t n = all->most + tried;
+        if (!all->flat || !all->most || tried > 1 || n <= low || n > high)
+            n = low + (high - low + 1) / 2;
+        const struct fq_ask *a = fq_exact_ask_once(q, p, podset, has, n * all->step, o->duration);
+        if (would_match(q, a->request))
+            low = n;
+        else
+            high = n - 1;
     }
-    return low;
+    all->most = low;
+    return low * all->step;
 }
 
 void fq_exact_explain(struct sl_fluxqueue *q, const struct sl_exact_owner *o,
                       const struct sl_exact_podset *v, uint32_t podset, const struct fq_exact *has,
                       char *why, size_t why_len) {
     const struct sl_exact_podset *p = &v[podset];
-    const struct fq_ask *a = fq_exact_ask(q, p, podset, has, p->count, o->duration);
+    struct fq_ask *a = fq_exact_ask(q, p, podset, has, p->count, o->duration);
     const char *not_now = fq_exact_unready(q); /* it asked for host ports that nobody did before */
     char text[MAX_WHY];
     if (not_now) {
@@ -224,7 +235,7 @@ void fq_exact_explain(struct sl_fluxqueue *q, const struct sl_exact_owner *o,
     }
     sl_fmt_short(text, sizeof text, "no set of nodes has room for %u pod(s)", p->count);
     if (p->count > 1)
-        sl_fmt_short(why, why_len, "%s, only for %u of them", text, most(q, o, p, podset, has));
+        sl_fmt_short(why, why_len, "%s, only for %u of them", text, most(q, o, p, podset, has, a));
     else
         sl_fmt_short(why, why_len, "%s", text);
 }

@@ -119,7 +119,7 @@ struct sl_fluxqueue {
     struct sl_map exact_by_key, exact_by_name;
     struct sl_map pods_by_workload; /* hash(namespace, name) -> numbers of their records */
     SL_VEC(uint32_t) leaving;       /* pods that count as others' and are on their way out */
-    struct fq_ask *asks;            /* FQ_MAX_ASKS of them; NULL: none yet */
+    struct fq_ask *asks;            /* FQ_ASKS of them; NULL: none yet */
     uint32_t next_ask;              /* the one that goes next */
     uint64_t freed;                 /* rises with all that was given back, beside 'capacity' */
     bool unobserved;                /* places of Workloads are not all known yet */
