@@ -245,7 +245,10 @@ void fq_obj_free(struct sl_rec *r) {
 const char *fq_object_refused(const struct sl_rec *o) {
     if (o->kind == FQ_POD) {
         const struct fq_pod *p = SL_CONTAINER_OF(o, const struct fq_pod, rec);
-        return p->jobspec && p->needs_others ? FQ_NEEDS_OTHERS : p->jobspec ? NULL : p->refused;
+        return p->node || p->ended             ? NULL /* it asks for nothing any more */
+               : p->jobspec && p->needs_others ? FQ_NEEDS_OTHERS
+               : p->jobspec                    ? NULL
+                                               : p->refused;
     }
     const struct fq_obj *x = SL_CONTAINER_OF(o, const struct fq_obj, rec);
     return x->jobspec ? NULL : x->refused;
