@@ -55,7 +55,7 @@ struct fq_pod {
     struct fq_usage *over;  /* its own: counted as others' in place of it; NULL: all of it is */
     char *jobspec;          /* of one that is a job by itself, until it is bound */
     char *refused;          /* why it has none */
-    uint64_t spec;          /* hash of its spec */
+    uint64_t spec;          /* hash of what it says */
     uint32_t edition;       /* q->edition when its jobspec was written */
     uint64_t allocated;     /* and of what it has, if its resize is infeasible; 0: it is not */
     char *gates;            /* a JSON array of the others' gates; NULL: none */

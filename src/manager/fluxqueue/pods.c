@@ -155,13 +155,23 @@ static struct fq_usage *get_usage(struct sl_fluxqueue *q, const struct fq_pod *p
     return fq_usage_get(q, as_read ? yyjson_doc_get_root(as_read) : spec);
 }
 
+/* What it says: its spec, and, while it waits behind a gate, what it is asked for by. */
+static uint64_t hash_of(yyjson_val *o, yyjson_val *spec) {
+    uint64_t h = sl_json_hash(1, spec);
+    if (yyjson_arr_size(sl_json_get(spec, "schedulingGates")) > 0) {
+        h = sl_json_hash(h, sl_json_at(o, "metadata.annotations"));
+        h = sl_json_hash(h, sl_json_at(o, "metadata.labels"));
+    }
+    return h | 1;
+}
+
 bool fq_pod_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     struct sl_fluxqueue *q = ctx;
     struct fq_pod *p = fq_pod_of(r);
     yyjson_val *spec = sl_json_get(o, "spec");
     const char *phase = sl_json_str(o, "status.phase");
     bool first = !p->usage && !(p->ended && is_over(phase)), was_gated = p->gated || p->gates;
-    uint64_t hash = sl_json_hash(1, spec) | 1;
+    uint64_t hash = hash_of(o, spec);
     bool changed = p->spec != hash;
 
     p->spec = hash;
@@ -204,7 +214,8 @@ bool fq_pod_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     p->needs_others = fq_jobspec_needs_others(spec) && !*sl_json_annotation(o, SL_FLUX_JOBSPEC);
     if (p->plain || (p->binds && p->workload))
         fq_plain_decode(q, p, o);
-    /* While it is gated it may get another node selector, as those of topologies always do. */
+    /* While it is gated it may get another node selector, as those of topologies always do, and
+     * other annotations. */
     bool stale = (!p->jobspec && !p->refused) ||
                  (((changed && was_gated) || p->edition != q->edition) && !p->misgrouped);
     if (!p->plain && p->ours && !p->node && !p->ended && stale && !(p->workload && p->gates))

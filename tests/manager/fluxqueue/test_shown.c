@@ -39,6 +39,26 @@ static void test_annotation_is_mended(void **state) {
     assert_false(sl_json_bool(fakeapi_get(w->api, JOBS "/a"), "spec.suspend", true));
 }
 
+/* The same of a pod, and of one that waits: the process that comes next would read it, too. */
+static void test_annotation_of_a_pod(void **state) {
+    struct world *w = *state;
+    node(w, "n0", "1");
+    pod(w, "a", "1", "'fluxqueue/duration':'soon'", "");
+    run(w, SL_SEC);
+    assert_field(w, FLUXJOBS "/a-pod", "status.state", "Rejected");
+    patch(w, PODS "/a",
+          SL_JSON_CONST({"metadata" : {"annotations" : {"fluxqueue/duration" : "5m"}}}));
+    run(w, SL_SEC);
+    assert_field(w, FLUXJOBS "/a-pod", "status.state", "Running");
+    assert_field(w, PODS "/a", "spec.nodeName", "n0");
+    pod(w, "b", "1", "'fluxqueue/duration':'60'", "");
+    run(w, SL_SEC);
+    patch(w, PODS "/b",
+          SL_JSON_CONST({"metadata" : {"annotations" : {"fluxqueue/duration" : "90"}}}));
+    run(w, SL_SEC);
+    assert_non_null(strstr(at(w, FLUXJOBS "/b-pod", "spec.jobspec"), "duration: 90"));
+}
+
 /* Affinity to pods of others, by a pod that is a job by itself. */
 static void test_needs_others(void **state) {
     struct world *w = *state;
@@ -89,8 +109,11 @@ static void test_default_queue(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_invalid_annotation), TEST(test_annotation_is_mended),
-        TEST(test_needs_others),       TEST(test_end),
+        TEST(test_invalid_annotation),
+        TEST(test_annotation_is_mended),
+        TEST(test_annotation_of_a_pod),
+        TEST(test_needs_others),
+        TEST(test_end),
         TEST(test_default_queue),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
