@@ -203,7 +203,7 @@ bool sl_quantity_is_milli(const char *resource) {
     return strcmp(resource, "cpu") == 0;
 }
 
-static bool is_binary(const char *resource) {
+bool sl_quantity_is_bytes(const char *resource) {
     return strcmp(resource, "memory") == 0 || strcmp(resource, "ephemeral-storage") == 0 ||
            strncmp(resource, "hugepages-", 10) == 0;
 }
@@ -265,7 +265,7 @@ const char *sl_amount_format(const char *resource, sl_amount a, char out[SL_QUAN
         return memcpy(out, "<unlimited>", sizeof "<unlimited>");
     if (a == SL_AMOUNT_NONE)
         return memcpy(out, "<none>", sizeof "<none>");
-    if (is_binary(resource))
+    if (sl_quantity_is_bytes(resource))
         return format(a, 1024, binary_suffix, SL_LEN(binary_suffix), out);
     unsigned first = sl_quantity_is_milli(resource) ? 2 : 3;
     return format(a, 1000, decimal_suffix + first, (unsigned)SL_LEN(decimal_suffix) - first, out);

@@ -19,6 +19,8 @@ int sl_quantity_parse(const char *s, size_t len, sl_quantity *ret, struct sl_err
 
 /* Does the resource count in thousandths ("cpu")? */
 bool sl_quantity_is_milli(const char *resource);
+/* Is it an amount of bytes (memory, ephemeral-storage, hugepages-*)? */
+bool sl_quantity_is_bytes(const char *resource);
 /* A request or a quota as an amount: milli for cpu, units for the rest, rounded up. Quota: a value
  * at or beyond what int64 holds is unlimited; a request only saturates just below it. */
 sl_amount sl_amount_of_quota(const char *resource, sl_quantity q);

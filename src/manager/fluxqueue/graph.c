@@ -12,6 +12,7 @@
 
 #include "core/base/collection/hash.h"
 #include "core/base/fmt.h"
+#include "core/base/quantity.h"
 #include "lib/log/log.h"
 #include "manager/fluxqueue/fq_int.h"
 #include "manager/fluxqueue/jobspec/jobspec_int.h"
@@ -96,11 +97,7 @@ static void put_props(struct making *m, const struct fq_node *n) {
 }
 
 static const char *unit_of(const char *type) {
-    return strcmp(type, "core") == 0                ? "m"
-           : strcmp(type, "memory") == 0            ? "Ki"
-           : strcmp(type, "ephemeral-storage") == 0 ? "Ki"
-           : strncmp(type, "hugepages-", 10) == 0   ? "Ki"
-                                                    : NULL;
+    return strcmp(type, "core") == 0 ? "m" : sl_quantity_is_bytes(type) ? "Ki" : NULL;
 }
 
 /* Large enough for now: it gets its size when jobs have what they have of it, which may be more. */

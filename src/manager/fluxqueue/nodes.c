@@ -5,6 +5,7 @@
 
 #include "core/base/collection/hash.h"
 #include "core/base/fmt.h"
+#include "core/base/quantity.h"
 #include "core/graph/match/match.h"
 #include "kube/types/kueue/objects.h"
 #include "kube/types/podset.h"
@@ -18,15 +19,10 @@
 
 /* ---- amounts ---- */
 
-bool sl_fluxqueue_in_kib(const char *resource) {
-    return strcmp(resource, "memory") == 0 || strcmp(resource, "ephemeral-storage") == 0 ||
-           strncmp(resource, "hugepages-", 10) == 0;
-}
-
 int64_t fq_units(const char *resource, sl_quantity amount, bool up) {
-    sl_quantity unit = sl_quantity_is_milli(resource)  ? SL_NANO / 1000
-                       : sl_fluxqueue_in_kib(resource) ? (sl_quantity)SL_NANO * 1024
-                                                       : SL_NANO;
+    sl_quantity unit = sl_quantity_is_milli(resource)   ? SL_NANO / 1000
+                       : sl_quantity_is_bytes(resource) ? (sl_quantity)SL_NANO * 1024
+                                                        : SL_NANO;
     if (amount <= 0)
         return 0;
     sl_quantity n = amount / unit + (up && amount % unit != 0);

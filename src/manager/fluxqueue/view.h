@@ -60,7 +60,4 @@ struct sl_fluxqueue_view {
 void sl_fluxqueue_view_init(const struct sl_fluxqueue *q, struct sl_fluxqueue_view *ret);
 void sl_fluxqueue_view_done(struct sl_fluxqueue_view *v);
 
-/* Is the resource counted in KiB? */
-bool sl_fluxqueue_in_kib(const char *resource);
-
 #endif

@@ -327,7 +327,7 @@ const char *cli_graph_amount(const char *resource, int64_t units, char out[SL_GR
         units = 0;
     if (sl_quantity_is_milli(resource))
         put_milli(units, out);
-    else if (sl_fluxqueue_in_kib(resource))
+    else if (sl_quantity_is_bytes(resource))
         put_kib(units, out);
     else
         sl_fmt(out, SL_GRAPH_AMOUNT_TEXT, "%" PRId64, units);

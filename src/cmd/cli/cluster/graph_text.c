@@ -207,10 +207,10 @@ static void put_amount(struct sl_jw *w, const char *key, const char *resource, i
     char text[SL_QUANTITY_TEXT];
     int64_t n = units > 0 ? units : 0;
 
-    if (sl_fluxqueue_in_kib(resource) && n > INT64_MAX / 1024)
+    if (sl_quantity_is_bytes(resource) && n > INT64_MAX / 1024)
         n = INT64_MAX / 1024;
     sl_jw_str(w, key,
-              sl_amount_format(resource, sl_fluxqueue_in_kib(resource) ? n * 1024 : n, text));
+              sl_amount_format(resource, sl_quantity_is_bytes(resource) ? n * 1024 : n, text));
 }
 
 static void put_sums(const struct cli_graph *m, const struct cli_graph_item *x, struct sl_jw *w) {

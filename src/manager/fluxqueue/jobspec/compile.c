@@ -10,6 +10,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/base/quantity.h"
 #include "kube/types/kueue/objects.h"
 #include "lib/graphio/jobspec_read.h"
 #include "manager/fluxqueue/jobspec/jobspec_int.h"
@@ -120,11 +121,6 @@ struct scale {
     uint64_t by, div;
 };
 
-static bool is_bytes(const char *type) {
-    return strcmp(type, "memory") == 0 || strcmp(type, "ephemeral-storage") == 0 ||
-           strncmp(type, "hugepages-", 10) == 0;
-}
-
 static int find_scale(const struct sl_req_spec *s, struct scale *ret, struct sl_err *err) {
     static const struct {
         const char *unit;
@@ -158,7 +154,7 @@ static int find_scale(const struct sl_req_spec *s, struct scale *ret, struct sl_
                               "core: expected no unit, cores, m or milli, got \"%.40s\"", unit);
         return 0;
     }
-    if (!is_bytes(s->type))
+    if (!sl_quantity_is_bytes(s->type))
         return 0;
     for (size_t i = 0; i < SL_LEN(units); i++)
         if (strcmp(unit, units[i].unit) == 0) {

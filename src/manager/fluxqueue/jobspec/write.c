@@ -8,6 +8,7 @@
 #include <strings.h>
 
 #include "core/base/fmt.h"
+#include "core/base/quantity.h"
 #include "core/base/stamp.h"
 #include "kube/types/kueue/objects.h"
 #include "kube/types/podset.h"
@@ -340,9 +341,7 @@ struct pool {
 /* How a resource of Kubernetes is called and counted in the graph. */
 static int make_pool(const struct sl_request *q, struct pool *ret, struct sl_err *err) {
     const char *name = q->resource;
-    bool cpu = strcmp(name, "cpu") == 0;
-    bool bytes = strcmp(name, "memory") == 0 || strcmp(name, "ephemeral-storage") == 0 ||
-                 strncmp(name, "hugepages-", 10) == 0;
+    bool cpu = strcmp(name, "cpu") == 0, bytes = sl_quantity_is_bytes(name);
 
     if (fq_port_is(name))
         return sl_err_set(err, SL_EINVAL, "%.80s: expected a hostPort of a container", name);
