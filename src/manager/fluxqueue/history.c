@@ -86,6 +86,10 @@ static void send(struct sl_fluxqueue *q, struct fq_recorded *was, struct sl_ledg
     was->mark = s.appended;
 }
 
+static bool is_waiting(const struct fq_job *j) {
+    return j->state == FQ_PENDING || j->state == FQ_WAITING || j->state == FQ_RESERVED;
+}
+
 static void append(struct sl_fluxqueue *q, struct fq_job *j, enum sl_ledger_kind kind,
                    int64_t number, sl_time at) {
     _cleanup_(sl_buf_done) struct sl_buf nodes = SL_BUF_SHORT(FQ_MAX_NODE),
@@ -93,9 +97,12 @@ static void append(struct sl_fluxqueue *q, struct fq_job *j, enum sl_ledger_kind
     const bool over = kind == SL_LEDGER_END || kind == SL_LEDGER_CANCEL; /* it has no pods then */
     /* As it is: the reason may be that of an event which was recorded. */
     const bool again = kind == SL_LEDGER_QUEUE && j->recorded.resumed;
+    /* What became of it since is said by the events that follow. */
+    const bool arrived = kind == SL_LEDGER_SUBMIT || kind == SL_LEDGER_GATHER;
+    const bool mute = again || (arrived && !is_waiting(j));
     if (kind == SL_LEDGER_START && j->ran_on)
         sl_buf_puts(&nodes, j->ran_on);
-    else
+    else if (!arrived)
         fq_put_node_list(q, j, &nodes);
     put_resources(j, &resources);
     struct sl_ledger_event e = {
@@ -119,8 +126,8 @@ static void append(struct sl_fluxqueue *q, struct fq_job *j, enum sl_ledger_kind
         .estimate = j->estimate,
         .nodes = sl_text_of(sl_buf_str(&nodes)),
         .resources = sl_text_of(sl_buf_str(&resources)),
-        .reason = sl_text_of(again ? "" : j->reason),
-        .message = sl_text_of(again ? "" : j->message),
+        .reason = sl_text_of(mute ? "" : j->reason),
+        .message = sl_text_of(mute ? "" : j->message),
     };
     send(q, &j->recorded, &e);
 }
@@ -159,10 +166,6 @@ static bool is_group(const struct fq_job *j) {
 /* A group is recorded from its first member on, others when they are submitted. */
 static bool is_known(const struct fq_job *j) {
     return submitted(j) || j->recorded.gather || is_group(j);
-}
-
-static bool is_waiting(const struct fq_job *j) {
-    return j->state == FQ_PENDING || j->state == FQ_WAITING || j->state == FQ_RESERVED;
 }
 
 static void sync_arrival(struct sl_fluxqueue *q, struct fq_job *j) {

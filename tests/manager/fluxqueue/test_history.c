@@ -69,6 +69,51 @@ static void restart(struct world *w, const char *name) {
     stop(w, 0);
 }
 
+/* How many rows a condition is true of. */
+static int rows(const char *name, const char *where) {
+    char path[128], sql[300];
+    sqlite3 *db = NULL;
+    sqlite3_stmt *s = NULL;
+    sl_fmt(path, sizeof path, "%s/%s", folder, name);
+    sl_fmt(sql, sizeof sql, "SELECT count(*) FROM events WHERE %s", where);
+    assert_int_equal(sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &s, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_step(s), SQLITE_ROW);
+    int n = sqlite3_column_int(s, 0);
+    (void)sqlite3_finalize(s);
+    (void)sqlite3_close(db);
+    return n;
+}
+
+/* The submission of one that starts at once, or of which the ledger hears after its end, has
+ * neither its nodes nor why it started or ended. */
+static void test_submission(void **state) {
+    struct world *w = *state;
+    stop(w, 0);
+    ledger_open(w, "submit");
+    start(w, 0, false);
+    node(w, "n0", "2");
+    pod(w, "a", "2", "", "");
+    run(w, SL_SEC);
+    pod(w, "b", "2", "", "");
+    pod(w, "c", "9", "", "");
+    run(w, SL_SEC);
+    phase(w, "a", "Succeeded");
+    run(w, SL_SEC);
+    restart(w, "after");
+    for (int i = 0; i < 2; i++) {
+        const char *file = i ? "after" : "submit";
+        assert_int_equal(rows(file, "kind = 'submit'"), 3);
+        assert_int_equal(rows(file, "kind = 'submit' AND nodes IS NOT NULL"), 0);
+        assert_int_equal(rows(file, "kind = 'submit' AND reason IN "
+                                    "('Allocated', 'Completed', 'Unsatisfiable')"),
+                         0);
+        assert_int_equal(rows(file, "kind = 'start' AND nodes = 'n0'"), 2);
+    }
+    assert_int_equal(rows("submit", "kind = 'submit' AND reason = 'Submitted'"), 1);
+    assert_int_equal(rows("submit", "kind = 'reject' AND reason = 'Unsatisfiable'"), 1);
+}
+
 /* One ends, one runs, one waits, one is deleted while it waits. */
 static void test_again(void **state) {
     static char was[1 << 14], is[1 << 14];
@@ -485,9 +530,9 @@ static int begin(void **state) {
 }
 
 static int end(void **state) {
-    static const char *const names[] = {"first",    "second",  "third",     "fourth", "fifth",
-                                        "sixth",    "seventh", "eighth",    "ninth",  "tenth",
-                                        "eleventh", "twelfth", "thirteenth"};
+    static const char *const names[] = {"first",    "second",  "third",      "fourth", "fifth",
+                                        "sixth",    "seventh", "eighth",     "ninth",  "tenth",
+                                        "eleventh", "twelfth", "thirteenth", "submit", "after"};
     static const char *const endings[] = {"", "-wal", "-shm"};
     (void)state;
     for (size_t i = 0; i < SL_LEN(names); i++)
@@ -503,10 +548,10 @@ int main(void) {
     sl_log_set(SL_LOG_ERROR);
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(test_again),      TEST(test_deleted),        TEST(test_names),
-        TEST(test_back),       TEST(test_reserved_again), TEST(test_started_again),
-        TEST(test_clock),      TEST(test_groups),         TEST(test_pod_seconds),
-        TEST(test_unrecorded), TEST(test_made_anew),
+        TEST(test_again),         TEST(test_submission), TEST(test_deleted),
+        TEST(test_names),         TEST(test_back),       TEST(test_reserved_again),
+        TEST(test_started_again), TEST(test_clock),      TEST(test_groups),
+        TEST(test_pod_seconds),   TEST(test_unrecorded), TEST(test_made_anew),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }
