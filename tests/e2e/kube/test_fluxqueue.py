@@ -245,6 +245,8 @@ def test_never(bed):
         return any(e["reason"] == "InvalidJobspec" for e in events)
 
     until(told, PATIENCE, "an event that says what is wrong")
+    status = bed.await_state("wrong-pod", "Rejected")
+    assert status["reason"] == "InvalidJobspec" and "fluxqueue/duration" in status["message"], status
     bed.gone(PODS, "giant")
     bed.gone(PODS, "wrong")
     bed.none_left()
