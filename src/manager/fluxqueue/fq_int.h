@@ -201,6 +201,10 @@ void fq_graph_free_bare(struct sl_fluxqueue *q);
 void fq_graph_hold(struct sl_fluxqueue *q, struct fq_job *j);
 /* Has it anything there? Then its pods are not others'. True while there is no graph. */
 bool fq_graph_holds(const struct sl_fluxqueue *q, const struct fq_job *j);
+/* Puts these into the matcher under this id; later: as a reservation. Of a node that others have
+ * filled, or that has shrunk, more may be held than there is. */
+int fq_graph_put(struct sl_fluxqueue *q, int64_t id, const struct sl_grant *g, int64_t from,
+                 int64_t length, bool later, struct sl_err *err) _must_check_;
 /* Makes one of them a place for pods of another size, if there is room. */
 bool fq_graph_resize(struct sl_fluxqueue *q, struct fq_job *j, uint32_t place, uint64_t size);
 /* What its jobspec says of one pod. */

@@ -412,13 +412,41 @@ void fq_graph_know_slot(struct sl_fluxqueue *q, struct fq_job *j) {
     sl_match_request_free(request);
 }
 
-/* More of a pool is in use than it has: what jobs have is only restored while a graph is made. */
 static void hold_failed(struct sl_fluxqueue *q, const struct fq_job *j, const struct sl_err *err) {
     if (q->restoring)
         sl_log(SL_LOG_ERROR, "allocation not restored", SL_S("namespace", sl_rec_ns(&j->rec)),
                SL_S("fluxjob", j->rec.name), SL_S("error", err->text));
     else
         q->rebuild = true;
+}
+
+/* The size of each pool that is in use: as large as can be, or as it is. */
+static int resize(struct sl_fluxqueue *q, const struct sl_grant *g, bool large,
+                  struct sl_err *err) {
+    int r = 0;
+    for (uint32_t i = 0; i < g->picks.n && r >= 0; i++) {
+        sl_vtx v = g->picks.v[i].v;
+        struct fq_node *n = fq_node_of(q->inf->recs.v[q->by_vertex.v[v]]);
+        for (uint32_t k = 0; k < n->pools.n && r >= 0; k++)
+            if (n->pools.v[k].v == v)
+                r = sl_match_resize(q->match, v,
+                                    large ? SL_GRAPH_MAX_SIZE : fq_pool_size(&n->pools.v[k]), err);
+    }
+    return r;
+}
+
+/* While a graph is made its pools are as large as can be. */
+int fq_graph_put(struct sl_fluxqueue *q, int64_t id, const struct sl_grant *g, int64_t from,
+                 int64_t length, bool later, struct sl_err *err) {
+    __typeof__(sl_match_update) *update = later ? sl_match_update_later : sl_match_update;
+    int r = update(q->match, id, g->picks.v, g->picks.n, from, length, err);
+    if (r >= 0 || q->restoring)
+        return r;
+    r = resize(q, g, true, err);
+    if (r >= 0)
+        r = update(q->match, id, g->picks.v, g->picks.n, from, length, err);
+    int back = resize(q, g, false, err);
+    return r < 0 ? r : back;
 }
 
 /* Puts its places into the matcher, instead of what it had there. */
@@ -440,7 +468,7 @@ static int hold(struct sl_fluxqueue *q, struct fq_job *j, struct sl_err *err) {
             put_picks(q, j, node, i, n, &g);
     }
     if (g.picks.n)
-        r = sl_match_update(q->match, j->jobid, g.picks.v, g.picks.n, from, to - from, err);
+        r = fq_graph_put(q, j->jobid, &g, from, to - from, false, err);
     sl_queues_changed(q->queues);
     sl_grant_done(&g);
     return r;
