@@ -534,7 +534,7 @@ void fq_graph_release(struct sl_fluxqueue *q, struct fq_job *j) {
     }
     struct fq_pods_of at = {0};
     for (struct fq_pod *p; j->held && (p = fq_job_next_pod(q, j, &at));) {
-        fq_pod_charge(q, p, p->node);
+        fq_pod_charge(q, p, fq_pod_at(p));
         fq_pod_target(q, p, 0);
     }
     j->queued = j->held = false;

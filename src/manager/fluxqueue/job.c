@@ -169,11 +169,11 @@ void fq_job_set_state(struct fq_job *j, enum fq_state s, const char *reason, con
 
 /* ---- reconciling ---- */
 
-/* Also one whose binding was accepted and is not seen yet: it takes of its node. */
+/* Also one whose binding was sent: it may come to take of its node. */
 static bool has_live_pods(const struct sl_fluxqueue *q, const struct fq_job *j) {
     struct fq_pods_of at = {0};
     for (struct fq_pod *p; (p = fq_job_next_pod(q, j, &at));)
-        if (!p->ended && !p->rec.gone && (p->node || p->bound))
+        if (!p->ended && !p->rec.gone && fq_pod_at(p))
             return true;
     return false;
 }

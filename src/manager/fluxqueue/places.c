@@ -124,7 +124,7 @@ static bool is_good(const struct live *l, uint32_t place) {
 
 /* It is not bound, and nothing is on its way that may bind it. */
 static bool may_move(const struct fq_pod *p) {
-    return !p->node && !p->bound && !sl_rec_busy(&p->rec) && (p->gated || p->binds);
+    return !fq_pod_at(p) && !sl_rec_busy(&p->rec) && (p->gated || p->binds);
 }
 
 static bool is_bad(const struct sl_fluxqueue *q, const struct live *l, const struct fq_pod *p) {
@@ -206,20 +206,22 @@ static void keep(struct sl_fluxqueue *q, struct fq_job *j, struct live *l) {
     for (enum how how = SAME_SIZE; how <= ANY_SIZE; how++)
         for (uint32_t i = 0; i < l->v.n; i++) {
             const struct fq_pod *p = l->v.v[i];
-            sl_sym at = p->node ? p->node : p->target ? p->target : fq_kube_place(p);
+            sl_sym at = fq_pod_at(p);
+            at = at ? at : p->target ? p->target : fq_kube_place(p);
             if (at && l->has[i] == SL_MAP_NONE)
                 l->has[i] = take(j, l, p, at, how);
         }
     bool holds = fq_graph_holds(q, j);
     for (uint32_t i = 0; i < l->v.n; i++) {
         struct fq_pod *p = l->v.v[i];
+        sl_sym at = fq_pod_at(p);
         if (l->has[i] == SL_MAP_NONE)
             fq_pod_target(q, p, 0);
         else if (!p->node && !p->target)
-            fq_pod_target(q, p, fq_kube_place(p));
-        if (p->node && (l->has[i] == SL_MAP_NONE || !holds))
-            fq_pod_charge(q, p, p->node);
-        else if (p->node)
+            fq_pod_target(q, p, at ? at : fq_kube_place(p));
+        if (at && (l->has[i] == SL_MAP_NONE || !holds))
+            fq_pod_charge(q, p, at);
+        else if (at)
             fq_pod_charge_over(q, p, beyond(q, j, p, l->has[i]));
     }
 }
@@ -365,7 +367,7 @@ static void collect(struct sl_fluxqueue *q, struct fq_job *j, struct live *l) {
     }
     for (struct fq_pod *p; (p = fq_job_next_pod(q, j, &at));) {
         if (p->ended || p->rec.gone || fq_group_leaves_out(q, j, p)) {
-            fq_pod_charge(q, p, p->ended || p->rec.gone ? 0 : p->node);
+            fq_pod_charge(q, p, p->ended || p->rec.gone ? 0 : fq_pod_at(p));
             fq_pod_target(q, p, 0);
         } else {
             *sl_vec_push(&l->v) = p;
@@ -393,7 +395,7 @@ void fq_places_observe(struct sl_fluxqueue *q, struct fq_job *j) {
     if (j->held)
         keep(q, j, &l);
     for (uint32_t i = 0; i < l.v.n && !j->held; i++)
-        fq_pod_charge(q, l.v.v[i], l.v.v[i]->node);
+        fq_pod_charge(q, l.v.v[i], fq_pod_at(l.v.v[i]));
     q->rebuild |= l.resized;
     done(&l);
 }

@@ -445,7 +445,7 @@ void fq_plain_sync(struct sl_fluxqueue *q, struct fq_pod *p) {
         return;
     }
     sl_time until;
-    if (p->held || p->gates || !q->leads)
+    if (p->held || p->gates || p->sent || !q->leads)
         return;
     if (fq_unbound_pauses(q, p, &until)) {
         p->why = FQ_WHY_UNBOUND;

@@ -69,7 +69,7 @@ static void read_end(struct sl_fluxqueue *q, struct fq_job *j, yyjson_val *statu
 static void leave_places(struct sl_fluxqueue *q, struct fq_job *j) {
     struct fq_pods_of at = {0};
     for (struct fq_pod *p; (p = fq_job_next_pod(q, j, &at));) {
-        fq_pod_charge(q, p, p->ended ? 0 : p->node);
+        fq_pod_charge(q, p, p->ended ? 0 : fq_pod_at(p));
         fq_pod_target(q, p, 0);
     }
 }
