@@ -474,6 +474,45 @@ static int hold(struct sl_fluxqueue *q, struct fq_job *j, struct sl_err *err) {
     return r;
 }
 
+static void hold_left(struct sl_fluxqueue *q, const struct fq_job *j) {
+    struct sl_grant g = {0};
+    struct sl_err err = {0};
+    if (!q->match || j->left.n == 0)
+        return;
+    fq_graph_cancel(q, FQ_LEFT_ID + j->rec.id);
+    for (uint32_t i = 0; i < j->left.n; i++) {
+        const struct fq_place *p = &j->left.v[i];
+        struct fq_node *n = fq_node_find(q, p->node);
+        for (uint32_t k = 0; n && k < n->pools.n && j->whole_nodes; k++)
+            pick(&g, 0, &n->pools.v[k], n->pools.v[k].allocatable);
+        if (n && !j->whole_nodes)
+            pick_pods(q, j, n, 0, 1, p->kind, p->size, &g);
+    }
+    if (g.picks.n && fq_graph_put(q, FQ_LEFT_ID + j->rec.id, &g, 0, FQ_END, false, &err) < 0)
+        hold_failed(q, j, &err);
+    sl_queues_changed(q->queues);
+    sl_grant_done(&g);
+}
+
+void fq_graph_leave(struct sl_fluxqueue *q, struct fq_job *j, const struct fq_place *place) {
+    *sl_vec_push(&j->left) = *place;
+    fq_job_touch(j);
+    j->left_version = j->version;
+    hold_left(q, j);
+}
+
+void fq_graph_free_left(struct sl_fluxqueue *q, struct fq_job *j) {
+    if (j->left.n == 0)
+        return;
+    sl_vec_clear(&j->left);
+    q->freed++;
+    q->moved = true;
+    if (!q->match)
+        return;
+    fq_graph_cancel(q, FQ_LEFT_ID + j->rec.id);
+    sl_queues_changed(q->queues);
+}
+
 void fq_graph_hold(struct sl_fluxqueue *q, struct fq_job *j) {
     struct sl_err err = {0};
     j->held = true;
@@ -575,6 +614,9 @@ static void restore_jobs(struct sl_fluxqueue *q) {
         fq_graph_hold(q, v[i]);
     }
     sl_freep(&v);
+    at = 0;
+    for (struct sl_rec *r; (r = sl_inf_each(q->inf, FQ_FLUXJOB, &at));)
+        hold_left(q, fq_job_of(r));
 }
 
 /* What pods of others take, and with it the size of each pool. */

@@ -271,6 +271,12 @@ static void drop(struct fq_job *j, uint32_t place) {
     j->places.v[place].node = 0;
 }
 
+/* The same where nobody could know but by its status. */
+static void leave(struct sl_fluxqueue *q, struct fq_job *j, uint32_t place) {
+    fq_graph_leave(q, j, &j->places.v[place]);
+    drop(j, place);
+}
+
 /* Returns whether any was dropped. */
 static bool remove_dropped(struct fq_job *j, struct live *l) {
     uint32_t n = 0, before = j->places.n;
@@ -316,7 +322,9 @@ static bool give_back_bad(struct sl_fluxqueue *q, struct fq_job *j, struct live 
         bool good = is_good(l, i);
         if (j->places.v[i].pod != FQ_NO_POD)
             l->later |= !good; /* when its pod has ended */
-        else if (fq_unbound_avoids(q, j->unbound, j->places.v[i].node) || (!l->unknown && !good))
+        else if (fq_unbound_avoids(q, j->unbound, j->places.v[i].node))
+            leave(q, j, i);
+        else if (!l->unknown && !good)
             drop(j, i);
     }
     bool fewer = remove_dropped(j, l);
