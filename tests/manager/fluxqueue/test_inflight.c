@@ -17,10 +17,9 @@ static void orphan(struct world *w, const struct fakeapi_faults *faults) {
     run(w, 3 * SL_MSEC); /* it arrives, or is delayed */
     fakeapi_set_faults(w->api, NULL);
     assert_field(w, PODS "/a-0", "spec.nodeName", "");
-    assert_int_equal(
-        fakeapi_do(w->api, SL_DELETE, JOBS "/a", SL_JSON,
-                   SL_JSON_CONST({"propagationPolicy" : "Orphan"}), NULL),
-        200);
+    assert_int_equal(fakeapi_do(w->api, SL_DELETE, JOBS "/a", SL_JSON,
+                                SL_JSON_CONST({"propagationPolicy" : "Orphan"}), NULL),
+                     200);
     run(w, SL_MSEC);
     (void)fakeapi_do(w->api, SL_DELETE, FLUXJOBS "/a-job", SL_JSON, NULL, NULL);
     plain(w, "b", "1", "");
@@ -44,8 +43,7 @@ static void test_lost(void **state) {
     run(w, 100 * SL_MSEC);
     assert_field(w, PODS "/b", "spec.nodeName", "");
     run(w, 2 * SL_MINUTE);
-    assert_string_not_equal(at(w, PODS "/a-0", "spec.nodeName"),
-                            at(w, PODS "/b", "spec.nodeName"));
+    assert_string_not_equal(at(w, PODS "/a-0", "spec.nodeName"), at(w, PODS "/b", "spec.nodeName"));
     assert_true(sl_fluxqueue_idle(w->q[0]));
 }
 

@@ -3,8 +3,6 @@
  * have come to request more while nobody looked. They get other places, and the queue rests. */
 #include "fqtest.h"
 
-#include <stdio.h>
-
 #include "manager/fluxqueue/fq_int.h"
 
 static void sized_child(struct world *w, const char *owner, int index, const char *cpu) {
