@@ -151,36 +151,11 @@ static void put_picks(const struct fq_part *p, const struct fq_seat *s, struct f
     }
 }
 
-/* The size of each pool that is in use: as large as can be, or as it is. */
-static int resize(struct sl_fluxqueue *q, const struct sl_grant *g, bool large,
-                  struct sl_err *err) {
-    int r = 0;
-    for (uint32_t i = 0; i < g->picks.n && r >= 0; i++) {
-        sl_vtx v = g->picks.v[i].v;
-        struct fq_node *n = fq_node_of(q->inf->recs.v[q->by_vertex.v[v]]);
-        for (uint32_t k = 0; k < n->pools.n && r >= 0; k++)
-            if (n->pools.v[k].v == v)
-                r = sl_match_resize(q->match, v,
-                                    large ? SL_GRAPH_MAX_SIZE : fq_pool_size(&n->pools.v[k]), err);
-    }
-    return r;
-}
-
-/* Of a node that others have filled, or that has shrunk, more may be held than there is. */
 static int hold_all(struct sl_fluxqueue *q, const struct fq_exact *x, const struct sl_grant *g,
                     struct sl_err *err) {
-    __typeof__(sl_match_update) *update = x->later ? sl_match_update_later : sl_match_update;
-    /* What has its places has them now, also if the clock was ahead when it got them: beside one
-     * that begins later than another ends, both would count as one. */
+    /* What has its places has them now, also if the clock was ahead when it got them. */
     int64_t from = x->later ? x->from : 0, length = x->from + x->length - from;
-    int r = update(q->match, fq_exact_id(x), g->picks.v, g->picks.n, from, length, err);
-    if (r >= 0 || q->restoring)
-        return r;
-    r = resize(q, g, true, err);
-    if (r >= 0)
-        r = update(q->match, fq_exact_id(x), g->picks.v, g->picks.n, from, length, err);
-    int back = resize(q, g, false, err);
-    return r < 0 ? r : back;
+    return fq_graph_put(q, fq_exact_id(x), g, from, length, x->later, err);
 }
 
 void fq_exact_into_matcher(struct sl_fluxqueue *q, const struct fq_exact *x) {

@@ -28,14 +28,15 @@ static bool fits_seat(const struct fq_part *part, const struct fq_pod *p) {
 
 bool fq_exact_seat(struct sl_fluxqueue *q, struct fq_pod *p) {
     struct fq_exact *x = fq_exact_of_pod(q, p);
-    bool there = x && p->node && !p->ended && !p->rec.gone;
-    if (p->exact && there && p->exact == x->id + 1 && x->seats.v[p->seat].node == p->node &&
+    sl_sym at = fq_pod_at(p);
+    bool there = x && at && !p->ended && !p->rec.gone;
+    if (p->exact && there && p->exact == x->id + 1 && x->seats.v[p->seat].node == at &&
         fits_seat(&x->parts.v[x->seats.v[p->seat].podset], p))
         return true;
     leave_seat(q, p);
     for (uint32_t i = 0; there && i < x->seats.n; i++) {
         struct fq_seat *s = &x->seats.v[i];
-        if (s->node != p->node || s->taken >= s->count ||
+        if (s->node != at || s->taken >= s->count ||
             (p->podset && x->parts.v[s->podset].name != p->podset) ||
             !fits_seat(&x->parts.v[s->podset], p))
             continue;
@@ -120,7 +121,7 @@ void fq_exact_seat_all(struct sl_fluxqueue *q, sl_sym ns, sl_sym workload, bool 
         p->released = released && !fq_exact_of_pod(q, p); /* or the next slice has its place */
         if (p->released && !before)
             p->going = sl_time_add(q->client->mono, FQ_RELEASED_LATE);
-        fq_pod_charge(q, p, seated || p->ended ? 0 : p->node);
+        fq_pod_charge(q, p, seated || p->ended ? 0 : fq_pod_at(p));
         fq_exact_note_leaving(q, p);
     }
 }
@@ -168,9 +169,9 @@ static void aim(struct sl_fluxqueue *q, struct fq_pod *p, const struct fq_exact 
 void fq_exact_plain_sync(struct sl_fluxqueue *q, struct fq_pod *p) {
     const struct fq_exact *x = fq_exact_of_pod(q, p);
     sl_time until;
-    if (p->ended || p->node || p->rec.deleting || p->gates || !p->host) {
-        fq_pod_charge(q, p, fq_exact_seat(q, p) || p->ended ? 0 : p->node);
-        if (!p->node)
+    fq_pod_charge(q, p, fq_exact_seat(q, p) || p->ended ? 0 : fq_pod_at(p));
+    if (p->ended || fq_pod_at(p) || p->rec.deleting || p->gates || !p->host) {
+        if (!fq_pod_at(p))
             fq_pod_target(q, p, 0);
         return;
     }

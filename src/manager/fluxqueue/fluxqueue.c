@@ -263,6 +263,8 @@ static void take_over(struct sl_fluxqueue *q) {
             r->reread = true;
             fq_job_of(r)->adopted = false;
         }
+        if (r->kind == FQ_POD && !fq_pod_of(r)->bound)
+            fq_pod_send(q, fq_pod_of(r), 0); /* the list is newer */
         sl_rec_enqueue(r);
         sl_rec_write(r);
     }

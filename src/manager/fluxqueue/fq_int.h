@@ -56,6 +56,8 @@
 #define FQ_MAX_JOBID (INT64_C(1) << 53)
 /* Ids of plain pods in the queue begin here. */
 #define FQ_PLAIN_ID (INT64_C(1) << 56)
+/* Those of places in the matcher that a job has left begin here. */
+#define FQ_LEFT_ID (INT64_C(1) << 55)
 /* Those of Workloads in the matcher, and of their podsets while nodes are looked for. */
 #define FQ_EXACT_ID (INT64_C(2) << 56)
 #define FQ_EXACT_TRY (INT64_C(3) << 56)
@@ -201,6 +203,14 @@ void fq_graph_free_bare(struct sl_fluxqueue *q);
 void fq_graph_hold(struct sl_fluxqueue *q, struct fq_job *j);
 /* Has it anything there? Then its pods are not others'. True while there is no graph. */
 bool fq_graph_holds(const struct sl_fluxqueue *q, const struct fq_job *j);
+/* Puts these into the matcher under this id; later: as a reservation. Of a node that others have
+ * filled, or that has shrunk, more may be held than there is. */
+int fq_graph_put(struct sl_fluxqueue *q, int64_t id, const struct sl_grant *g, int64_t from,
+                 int64_t length, bool later, struct sl_err *err) _must_check_;
+/* The job has left this place, which only its status can say. */
+void fq_graph_leave(struct sl_fluxqueue *q, struct fq_job *j, const struct fq_place *place);
+/* That is written, or does not matter any more: what it has left is free. */
+void fq_graph_free_left(struct sl_fluxqueue *q, struct fq_job *j);
 /* Makes one of them a place for pods of another size, if there is room. */
 bool fq_graph_resize(struct sl_fluxqueue *q, struct fq_job *j, uint32_t place, uint64_t size);
 /* What its jobspec says of one pod. */

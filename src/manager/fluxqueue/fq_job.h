@@ -83,6 +83,10 @@ struct fq_job {
     char *queue;                                    /* "": not known yet */
     char *message;
     SL_VEC(struct fq_place) places; /* by node, in the order of the graph's nodes at their time */
+    /* Given back for a reason that is not in the API: nobody's before its status of this version is
+     * there. */
+    SL_VEC(struct fq_place) left;
+    uint32_t left_version;
     uint32_t expected, bound_pods, ended_pods;
     /* what of that has been written */
     uint32_t version, sent, written; /* of all above */

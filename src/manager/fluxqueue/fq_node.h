@@ -69,6 +69,8 @@ void fq_pod_charge(struct sl_fluxqueue *q, struct fq_pod *p, sl_sym on);
 void fq_pod_charge_over(struct sl_fluxqueue *q, struct fq_pod *p, struct fq_usage *over);
 /* Where it is to be bound to; 0: nowhere yet. */
 void fq_pod_target(struct sl_fluxqueue *q, struct fq_pod *p, sl_sym node);
+/* A binding to that node is sent; 0: what became of it is known. */
+void fq_pod_send(struct sl_fluxqueue *q, struct fq_pod *p, sl_sym node);
 /* Counts it where it is, or is on its way to. */
 void fq_pod_stand(struct sl_fluxqueue *q, struct fq_pod *p);
 /* Has a node what the pod requests, beside all that are there? A place may be one on a node that

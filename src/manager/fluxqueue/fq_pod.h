@@ -61,6 +61,7 @@ struct fq_pod {
     char *gates;            /* a JSON array of the others' gates; NULL: none */
     sl_sym node;            /* that it is bound to */
     sl_sym target;          /* that it is to be bound to */
+    sl_sym sent;            /* that a binding was sent for: it may come to be there; 0: none */
     sl_sym named;           /* the node that its annotation says; 0: none does */
     sl_sym charged;         /* the node whose pools it is counted at as one of others */
     sl_sym stands;          /* the node that it is counted at in any case */
@@ -121,9 +122,13 @@ static inline struct fq_pod *fq_pod_of(struct sl_rec *r) {
 static inline sl_sym fq_kube_place(const struct fq_pod *p) {
     return p->ours && !p->binds && !p->gated ? p->named : 0;
 }
+/* The node that it is on, or may come to: it takes of that, whoever has its place. */
+static inline sl_sym fq_pod_at(const struct fq_pod *p) {
+    return p->node ? p->node : p->sent;
+}
 /* It has no place, and may get one. */
 static inline bool fq_pod_waits(const struct fq_pod *p) {
-    return !p->node && !p->target && !p->ended && !p->rec.gone && !p->rec.deleting &&
+    return !fq_pod_at(p) && !p->target && !p->ended && !p->rec.gone && !p->rec.deleting &&
            !fq_kube_place(p);
 }
 
@@ -136,7 +141,7 @@ void fq_pod_free(struct sl_rec *r);
 void fq_pod_hold(struct sl_syms *t, struct sl_rec *r);
 bool fq_pod_build(void *ctx, struct sl_rec *r, struct sl_write *w);
 /* POSTs the binding to its target. */
-void fq_build_binding(const struct sl_fluxqueue *q, const struct fq_pod *p, struct sl_write *w);
+void fq_build_binding(struct sl_fluxqueue *q, struct fq_pod *p, struct sl_write *w);
 void fq_pod_written(void *ctx, struct sl_rec *r, const struct sl_write *w, enum sl_written how,
                     const struct sl_kube_reply *reply);
 

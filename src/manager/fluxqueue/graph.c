@@ -409,13 +409,41 @@ void fq_graph_know_slot(struct sl_fluxqueue *q, struct fq_job *j) {
     sl_match_request_free(request);
 }
 
-/* More of a pool is in use than it has: what jobs have is only restored while a graph is made. */
 static void hold_failed(struct sl_fluxqueue *q, const struct fq_job *j, const struct sl_err *err) {
     if (q->restoring)
         sl_log(SL_LOG_ERROR, "allocation not restored", SL_S("namespace", sl_rec_ns(&j->rec)),
                SL_S("fluxjob", j->rec.name), SL_S("error", err->text));
     else
         q->rebuild = true;
+}
+
+/* The size of each pool that is in use: as large as can be, or as it is. */
+static int resize(struct sl_fluxqueue *q, const struct sl_grant *g, bool large,
+                  struct sl_err *err) {
+    int r = 0;
+    for (uint32_t i = 0; i < g->picks.n && r >= 0; i++) {
+        sl_vtx v = g->picks.v[i].v;
+        struct fq_node *n = fq_node_of(q->inf->recs.v[q->by_vertex.v[v]]);
+        for (uint32_t k = 0; k < n->pools.n && r >= 0; k++)
+            if (n->pools.v[k].v == v)
+                r = sl_match_resize(q->match, v,
+                                    large ? SL_GRAPH_MAX_SIZE : fq_pool_size(&n->pools.v[k]), err);
+    }
+    return r;
+}
+
+/* While a graph is made its pools are as large as can be. */
+int fq_graph_put(struct sl_fluxqueue *q, int64_t id, const struct sl_grant *g, int64_t from,
+                 int64_t length, bool later, struct sl_err *err) {
+    __typeof__(sl_match_update) *update = later ? sl_match_update_later : sl_match_update;
+    int r = update(q->match, id, g->picks.v, g->picks.n, from, length, err);
+    if (r >= 0 || q->restoring)
+        return r;
+    r = resize(q, g, true, err);
+    if (r >= 0)
+        r = update(q->match, id, g->picks.v, g->picks.n, from, length, err);
+    int back = resize(q, g, false, err);
+    return r < 0 ? r : back;
 }
 
 /* Puts its places into the matcher, instead of what it had there. */
@@ -437,10 +465,49 @@ static int hold(struct sl_fluxqueue *q, struct fq_job *j, struct sl_err *err) {
             put_picks(q, j, node, i, n, &g);
     }
     if (g.picks.n)
-        r = sl_match_update(q->match, j->jobid, g.picks.v, g.picks.n, from, to - from, err);
+        r = fq_graph_put(q, j->jobid, &g, from, to - from, false, err);
     sl_queues_changed(q->queues);
     sl_grant_done(&g);
     return r;
+}
+
+static void hold_left(struct sl_fluxqueue *q, const struct fq_job *j) {
+    struct sl_grant g = {0};
+    struct sl_err err = {0};
+    if (!q->match || j->left.n == 0)
+        return;
+    fq_graph_cancel(q, FQ_LEFT_ID + j->rec.id);
+    for (uint32_t i = 0; i < j->left.n; i++) {
+        const struct fq_place *p = &j->left.v[i];
+        struct fq_node *n = fq_node_find(q, p->node);
+        for (uint32_t k = 0; n && k < n->pools.n && j->whole_nodes; k++)
+            pick(&g, 0, &n->pools.v[k], n->pools.v[k].allocatable);
+        if (n && !j->whole_nodes)
+            pick_pods(q, j, n, 0, 1, p->kind, p->size, &g);
+    }
+    if (g.picks.n && fq_graph_put(q, FQ_LEFT_ID + j->rec.id, &g, 0, FQ_END, false, &err) < 0)
+        hold_failed(q, j, &err);
+    sl_queues_changed(q->queues);
+    sl_grant_done(&g);
+}
+
+void fq_graph_leave(struct sl_fluxqueue *q, struct fq_job *j, const struct fq_place *place) {
+    *sl_vec_push(&j->left) = *place;
+    fq_job_touch(j);
+    j->left_version = j->version;
+    hold_left(q, j);
+}
+
+void fq_graph_free_left(struct sl_fluxqueue *q, struct fq_job *j) {
+    if (j->left.n == 0)
+        return;
+    sl_vec_clear(&j->left);
+    q->freed++;
+    q->moved = true;
+    if (!q->match)
+        return;
+    fq_graph_cancel(q, FQ_LEFT_ID + j->rec.id);
+    sl_queues_changed(q->queues);
 }
 
 void fq_graph_hold(struct sl_fluxqueue *q, struct fq_job *j) {
@@ -503,7 +570,7 @@ void fq_graph_release(struct sl_fluxqueue *q, struct fq_job *j) {
     }
     struct fq_pods_of at = {0};
     for (struct fq_pod *p; j->held && (p = fq_job_next_pod(q, j, &at));) {
-        fq_pod_charge(q, p, p->node);
+        fq_pod_charge(q, p, fq_pod_at(p));
         fq_pod_target(q, p, 0);
     }
     j->queued = j->held = false;
@@ -544,6 +611,9 @@ static void restore_jobs(struct sl_fluxqueue *q) {
         fq_graph_hold(q, v[i]);
     }
     sl_freep(&v);
+    at = 0;
+    for (struct sl_rec *r; (r = sl_inf_each(q->inf, FQ_FLUXJOB, &at));)
+        hold_left(q, fq_job_of(r));
 }
 
 /* What pods of others take, and with it the size of each pool. */

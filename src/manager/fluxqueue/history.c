@@ -285,7 +285,7 @@ void fq_history_bound(struct sl_fluxqueue *q, struct fq_job *j, struct fq_pod *p
         .ns = sl_text_of(sl_rec_ns(&j->rec)),
         .name = sl_text_of(j->object),
         .message = sl_text_of(p->rec.name),
-        .nodes = sl_text_of(fq_str(q, p->node ? p->node : p->target)),
+        .nodes = sl_text_of(fq_str(q, fq_pod_at(p))),
     };
     send(q, &j->recorded, &e);
 }

@@ -66,12 +66,15 @@ void fq_job_free(struct sl_rec *r) {
     sl_freep(&j->ran_on);
     sl_freep(&j->unbound);
     sl_vec_free(&j->places);
+    sl_vec_free(&j->left);
 }
 
 void fq_job_hold(struct sl_syms *t, struct sl_rec *r) {
     struct fq_job *j = fq_job_of(r);
     for (uint32_t i = 0; i < j->places.n; i++)
         sl_sym_hold(t, j->places.v[i].node);
+    for (uint32_t i = 0; i < j->left.n; i++)
+        sl_sym_hold(t, j->left.v[i].node);
     fq_unbound_hold(t, j->unbound);
 }
 
@@ -168,11 +171,11 @@ void fq_job_set_state(struct fq_job *j, enum fq_state s, const char *reason, con
 
 /* ---- reconciling ---- */
 
-/* Also one whose binding was accepted and is not seen yet: it takes of its node. */
+/* Also one whose binding was sent: it may come to take of its node. */
 static bool has_live_pods(const struct sl_fluxqueue *q, const struct fq_job *j) {
     struct fq_pods_of at = {0};
     for (struct fq_pod *p; (p = fq_job_next_pod(q, j, &at));)
-        if (!p->ended && !p->rec.gone && (p->node || p->bound))
+        if (!p->ended && !p->rec.gone && fq_pod_at(p))
             return true;
     return false;
 }
@@ -442,6 +445,7 @@ void fq_job_deleted(void *ctx, struct sl_rec *r) {
         fq_history_deleted(q, j);
     (void)fq_ids_covers(q, j->jobid); /* one that somebody has made had no finalizer */
     fq_graph_release(q, j);
+    fq_graph_free_left(q, j);
     fq_name_job(q, j, 0);
     struct sl_rec *o = find_object(q, j); /* also of a name that was cut */
     if (o)

@@ -360,7 +360,7 @@ void fq_pod_charge(struct sl_fluxqueue *q, struct fq_pod *p, sl_sym on) {
 }
 
 void fq_pod_charge_over(struct sl_fluxqueue *q, struct fq_pod *p, struct fq_usage *over) {
-    charge_as(q, p, over ? p->node : 0, over);
+    charge_as(q, p, over ? fq_pod_at(p) : 0, over);
 }
 
 static void stand(struct sl_fluxqueue *q, struct fq_pod *p, int sign) {
@@ -373,7 +373,7 @@ static void stand(struct sl_fluxqueue *q, struct fq_pod *p, int sign) {
 }
 
 void fq_pod_stand(struct sl_fluxqueue *q, struct fq_pod *p) {
-    sl_sym on = p->ended || p->rec.gone ? 0 : p->node ? p->node : p->target;
+    sl_sym at = fq_pod_at(p), on = p->ended || p->rec.gone ? 0 : at ? at : p->target;
     if (p->stands == on)
         return;
     stand(q, p, -1);
@@ -400,6 +400,11 @@ void fq_pod_use(struct sl_fluxqueue *q, struct fq_pod *p, struct fq_usage *u) {
 
 void fq_pod_target(struct sl_fluxqueue *q, struct fq_pod *p, sl_sym node) {
     p->target = node;
+    fq_pod_stand(q, p);
+}
+
+void fq_pod_send(struct sl_fluxqueue *q, struct fq_pod *p, sl_sym node) {
+    p->sent = node;
     fq_pod_stand(q, p);
 }
 

@@ -212,7 +212,7 @@ bool fq_obj_follow_pods(struct sl_fluxqueue *q, const struct fq_job *j, struct s
     for (struct fq_pod *p; (p = fq_job_next_pod(q, j, &at));) {
         if (p->rec.gone || p->rec.deleting)
             continue;
-        if (p->node || p->target || p->ended || !p->usage || !p->jobspec ||
+        if (fq_pod_at(p) || p->target || p->ended || !p->usage || !p->jobspec ||
             (first && p->usage->size != first->usage->size))
             return false;
         first = first ? first : p;
@@ -318,7 +318,7 @@ void fq_obj_reconcile(void *ctx, struct sl_rec *r) {
 static void disown_pods(struct sl_fluxqueue *q, const struct sl_rec *r) {
     for (struct sl_rec *p = sl_inf_children(q->inf, sl_rec_uid(r->uid), NULL); p; p = p->next)
         if (p->kind == FQ_POD) {
-            fq_pod_charge(q, fq_pod_of(p), fq_pod_of(p)->node);
+            fq_pod_charge(q, fq_pod_of(p), fq_pod_at(fq_pod_of(p)));
             fq_pod_target(q, fq_pod_of(p), 0);
         } else if (p->kind == FQ_REPLICASET) {
             disown_pods(q, p);

@@ -124,7 +124,7 @@ static bool is_good(const struct live *l, uint32_t place) {
 
 /* It is not bound, and nothing is on its way that may bind it. */
 static bool may_move(const struct fq_pod *p) {
-    return !p->node && !p->bound && !sl_rec_busy(&p->rec) && (p->gated || p->binds);
+    return !fq_pod_at(p) && !sl_rec_busy(&p->rec) && (p->gated || p->binds);
 }
 
 static bool is_bad(const struct sl_fluxqueue *q, const struct live *l, const struct fq_pod *p) {
@@ -206,20 +206,22 @@ static void keep(struct sl_fluxqueue *q, struct fq_job *j, struct live *l) {
     for (enum how how = SAME_SIZE; how <= ANY_SIZE; how++)
         for (uint32_t i = 0; i < l->v.n; i++) {
             const struct fq_pod *p = l->v.v[i];
-            sl_sym at = p->node ? p->node : p->target ? p->target : fq_kube_place(p);
+            sl_sym at = fq_pod_at(p);
+            at = at ? at : p->target ? p->target : fq_kube_place(p);
             if (at && l->has[i] == SL_MAP_NONE)
                 l->has[i] = take(j, l, p, at, how);
         }
     bool holds = fq_graph_holds(q, j);
     for (uint32_t i = 0; i < l->v.n; i++) {
         struct fq_pod *p = l->v.v[i];
+        sl_sym at = fq_pod_at(p);
         if (l->has[i] == SL_MAP_NONE)
             fq_pod_target(q, p, 0);
         else if (!p->node && !p->target)
-            fq_pod_target(q, p, fq_kube_place(p));
-        if (p->node && (l->has[i] == SL_MAP_NONE || !holds))
-            fq_pod_charge(q, p, p->node);
-        else if (p->node)
+            fq_pod_target(q, p, at ? at : fq_kube_place(p));
+        if (at && (l->has[i] == SL_MAP_NONE || !holds))
+            fq_pod_charge(q, p, at);
+        else if (at)
             fq_pod_charge_over(q, p, beyond(q, j, p, l->has[i]));
     }
 }
@@ -269,6 +271,12 @@ static void drop(struct fq_job *j, uint32_t place) {
     j->places.v[place].node = 0;
 }
 
+/* The same where nobody could know but by its status. */
+static void leave(struct sl_fluxqueue *q, struct fq_job *j, uint32_t place) {
+    fq_graph_leave(q, j, &j->places.v[place]);
+    drop(j, place);
+}
+
 /* Returns whether any was dropped. */
 static bool remove_dropped(struct fq_job *j, struct live *l) {
     uint32_t n = 0, before = j->places.n;
@@ -314,7 +322,9 @@ static bool give_back_bad(struct sl_fluxqueue *q, struct fq_job *j, struct live 
         bool good = is_good(l, i);
         if (j->places.v[i].pod != FQ_NO_POD)
             l->later |= !good; /* when its pod has ended */
-        else if (fq_unbound_avoids(q, j->unbound, j->places.v[i].node) || (!l->unknown && !good))
+        else if (fq_unbound_avoids(q, j->unbound, j->places.v[i].node))
+            leave(q, j, i);
+        else if (!l->unknown && !good)
             drop(j, i);
     }
     bool fewer = remove_dropped(j, l);
@@ -365,7 +375,7 @@ static void collect(struct sl_fluxqueue *q, struct fq_job *j, struct live *l) {
     }
     for (struct fq_pod *p; (p = fq_job_next_pod(q, j, &at));) {
         if (p->ended || p->rec.gone || fq_group_leaves_out(q, j, p)) {
-            fq_pod_charge(q, p, p->ended || p->rec.gone ? 0 : p->node);
+            fq_pod_charge(q, p, p->ended || p->rec.gone ? 0 : fq_pod_at(p));
             fq_pod_target(q, p, 0);
         } else {
             *sl_vec_push(&l->v) = p;
@@ -393,7 +403,7 @@ void fq_places_observe(struct sl_fluxqueue *q, struct fq_job *j) {
     if (j->held)
         keep(q, j, &l);
     for (uint32_t i = 0; i < l.v.n && !j->held; i++)
-        fq_pod_charge(q, l.v.v[i], l.v.v[i]->node);
+        fq_pod_charge(q, l.v.v[i], fq_pod_at(l.v.v[i]));
     q->rebuild |= l.resized;
     done(&l);
 }

@@ -214,8 +214,7 @@ static void hold(struct sl_fluxqueue *q, struct fq_pod *p, sl_sym at) {
         if (pool && pool->v != SL_VTX_NONE && p->usage->v[i].amount > 0)
             *sl_vec_push(&g.picks) = (struct sl_pick){pool->v, p->usage->v[i].amount, true};
     }
-    /* More than there is can only be held while a graph is made. */
-    if (g.picks.n && sl_match_update(q->match, id_of(p), g.picks.v, g.picks.n, 0, FQ_END, &err) < 0)
+    if (g.picks.n && fq_graph_put(q, id_of(p), &g, 0, FQ_END, false, &err) < 0)
         q->rebuild |= !q->restoring;
     sl_queues_changed(q->queues);
     sl_grant_done(&g);
@@ -452,7 +451,7 @@ void fq_plain_sync(struct sl_fluxqueue *q, struct fq_pod *p) {
         return;
     }
     sl_time until;
-    if (p->held || p->gates || !q->leads)
+    if (p->held || p->gates || p->sent || !q->leads)
         return;
     if (fq_unbound_pauses(q, p, &until)) {
         p->why = FQ_WHY_UNBOUND;

@@ -11,6 +11,7 @@
 #include "manager/fluxqueue/fq_int.h"
 
 #define TAG_GATE 1u
+#define TAG_READ 4u
 #define MAX_GATES 4096u /* bytes of others' gates */
 #define MAX_INDEX 1000000
 #define MAX_STATUSES 1024u /* of containers */
@@ -188,8 +189,10 @@ bool fq_pod_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     p->labelled = sl_json_label_opt(o, SL_FLUX_JOBID) != NULL;
     p->named = fq_intern(q, sl_json_annotation(o, SL_FLUX_NODES));
     read_gates(p, sl_json_get(spec, "schedulingGates"));
-    if (p->node)
+    if (p->node) {
         p->bound = false;
+        p->sent = 0;
+    }
     uint64_t allocated = hash_allocated(p, sl_json_get(o, "status"));
     bool resized = changed || allocated != p->allocated;
     p->allocated = allocated;
@@ -234,7 +237,7 @@ static bool is_plain(const struct sl_fluxqueue *q, const struct fq_pod *p) {
 
 /* Its place was found for what it asked for before: it waits for another. */
 static void requeue_changed(struct sl_fluxqueue *q, struct fq_pod *p, struct fq_job *j) {
-    bool waits = !p->node && !p->bound && !p->ended && (p->gated || p->binds);
+    bool waits = !fq_pod_at(p) && !p->ended && (p->gated || p->binds);
     if (!q->leads || !j->held || !waits || p->rec.deleting || sl_rec_busy(&p->rec) || !p->jobspec ||
         !fq_job_follows(j, &p->rec) || strcmp(p->jobspec, j->jobspec) == 0)
         return;
@@ -258,7 +261,7 @@ void fq_pod_reconcile(void *ctx, struct sl_rec *r) {
     }
     fq_plain_drop(q, p);
     if (!j || !j->held) /* it has no place of ours: what it has is taken from others' */
-        fq_pod_charge(q, p, fq_exact_seat(q, p) || p->ended ? 0 : p->node);
+        fq_pod_charge(q, p, fq_exact_seat(q, p) || p->ended ? 0 : fq_pod_at(p));
     fq_exact_note_leaving(q, p);
     if (!o && p->ours && p->alone && !p->node && !p->ended)
         sl_rec_reconcile_at(r, sl_time_add(r->created, FQ_OWNER_LATE));
@@ -285,7 +288,7 @@ void fq_pod_deleted(void *ctx, struct sl_rec *r) {
     fq_plain_unref(q, p);
     fq_exact_pod_deleted(q, p);
     fq_pod_charge(q, p, 0);
-    p->node = 0;
+    p->node = p->sent = 0;
     fq_pod_target(q, p, 0);
     fq_ports_released(q, p->usage);
     if (p->usage)
@@ -313,6 +316,7 @@ void fq_pod_hold(struct sl_syms *t, struct sl_rec *r) {
         sl_sym_hold(t, p->over->v[i].resource);
     sl_sym_hold(t, p->node);
     sl_sym_hold(t, p->target);
+    sl_sym_hold(t, p->sent);
     sl_sym_hold(t, p->named);
     sl_sym_hold(t, p->charged);
     sl_sym_hold(t, p->stands);
@@ -352,7 +356,8 @@ static void build_ungate(const struct sl_fluxqueue *q, const struct fq_pod *p,
         sl_jw_null(&w->json, "schedulingGates");
 }
 
-void fq_build_binding(const struct sl_fluxqueue *q, const struct fq_pod *p, struct sl_write *w) {
+void fq_build_binding(struct sl_fluxqueue *q, struct fq_pod *p, struct sl_write *w) {
+    fq_pod_send(q, p, p->target);
     w->tag = FQ_TAG_BIND;
     sl_rec_build_post(&p->rec, "binding", w);
     sl_jw_object(&w->json, NULL);
@@ -380,6 +385,11 @@ bool fq_pod_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
     struct fq_pod *p = fq_pod_of(r);
     struct sl_rec *o = fq_pod_object(q, p);
     struct fq_job *j = o ? fq_job_for(q, o) : NULL;
+    if (q->leads && p->sent && !p->bound && !p->ended) { /* there was no answer */
+        w->tag = TAG_READ;
+        sl_rec_build_read(r, w);
+        return true;
+    }
     if (is_plain(q, p) && !j)
         return fq_plain_build(q, p, w);
     if ((o == r || p->group) && fq_build_told(j, r, p->never, w))
@@ -408,19 +418,29 @@ void fq_pod_written(void *ctx, struct sl_rec *r, const struct sl_write *w, enum 
     struct fq_pod *p = fq_pod_of(r);
     struct sl_rec *o = fq_pod_object(q, p);
     struct fq_job *j = o ? fq_job_for(q, o) : NULL;
+    sl_sym sent = p->sent;
+    bool bound = w->tag == FQ_TAG_BIND && how == SL_WRITTEN;
+    bool read = w->tag == TAG_READ && how == SL_WRITTEN;
+    if (sent && !bound && how != SL_WRITE_FAILED) { /* it is not there, or the object says so */
+        fq_pod_send(q, p, 0);
+        if (how != SL_WRITE_GONE) /* that is about to be seen */
+            sl_rec_enqueue(r);
+        if (read)
+            sl_rec_write(r);
+    }
     if (w->tag == TAG_GATE && how == SL_WRITTEN) {
         sl_rec_write(r);
     } else if (w->tag == TAG_GATE && how == SL_WRITE_REFUSED) {
         sl_rec_event(r, SL_FLUX_SCHEDULER, true, "FailedScheduling",
                      "The API server refused to remove the scheduling gate (%d)", reply->status);
-    } else if (w->tag == FQ_TAG_BIND && how == SL_WRITTEN) {
-        p->bound = true;
+    } else if (bound) {
+        p->bound = !p->node;
         p->conflicts = 0;
         fq_unbound_free(p);
         if (j)
             fq_history_bound(q, j, p);
         sl_rec_event(r, SL_FLUX_SCHEDULER, false, "Scheduled", "Successfully assigned %s/%s to %s",
-                     sl_rec_ns(r), r->name, fq_str(q, p->target));
+                     sl_rec_ns(r), r->name, fq_str(q, sent ? sent : p->node));
     } else if (w->tag == FQ_TAG_BIND && how == SL_WRITE_REFUSED) {
         fq_unbound_refused(q, p, j, reply);
     } else if (w->tag == FQ_TAG_BIND && how == SL_WRITE_CONFLICT) {

@@ -69,7 +69,7 @@ static void read_end(struct sl_fluxqueue *q, struct fq_job *j, yyjson_val *statu
 static void leave_places(struct sl_fluxqueue *q, struct fq_job *j) {
     struct fq_pods_of at = {0};
     for (struct fq_pod *p; (p = fq_job_next_pod(q, j, &at));) {
-        fq_pod_charge(q, p, p->ended ? 0 : p->node);
+        fq_pod_charge(q, p, p->ended ? 0 : fq_pod_at(p));
         fq_pod_target(q, p, 0);
     }
 }
@@ -99,6 +99,7 @@ void fq_status_decode(struct sl_fluxqueue *q, struct fq_job *j, yyjson_val *stat
     j->position = (uint32_t)sl_json_int32(status, "queuePosition", 0);
     j->estimate = sl_json_time(status, "estimatedStart");
     j->recorded.resumed = *state != '\0';
+    fq_graph_free_left(q, j);
     read_places(q, j, sl_json_get(status, "nodes"));
     j->admitted = 0; /* of its own places, when this process led, it knew more */
     j->held = j->state == FQ_RUNNING && j->jobid; /* also if its nodes are gone: it grows then */
@@ -249,6 +250,8 @@ void fq_job_written(void *ctx, struct sl_rec *r, const struct sl_write *w, enum 
         j->recorded.unwritten = false;
         j->written = j->sent;
         j->our_status = j->status;
+        if ((int32_t)(j->written - j->left_version) >= 0)
+            fq_graph_free_left(q, j);
         if (j->version == j->written)
             fq_history_sync(q, j);
         sl_rec_enqueue(r);

@@ -43,11 +43,12 @@ static void give_back(struct sl_fluxqueue *q, struct fq_job *j, struct fq_pod *p
         i++;
     fq_pod_target(q, p, 0);
     if (i < j->places.n) {
+        const struct fq_place left = j->places.v[i];
         memmove(&j->places.v[i], &j->places.v[i + 1], (j->places.n - i - 1) * sizeof *j->places.v);
         j->places.n--;
         if (q->match)
             fq_graph_hold(q, j);
-        fq_job_touch(j);
+        fq_graph_leave(q, j, &left);
     }
     sl_rec_enqueue(&j->rec);
 }

@@ -112,6 +112,21 @@ const struct rule rules_jobs[] = {
                "= busy\n"
                "alloc 10 slot1{memory5} for 1\n"
                "= 0+1 cluster0{node1{memory0*5:x}}\n"},
+    {"rule_3_9_update_ahead_of_now", /* also beside one that ends before it begins */
+     TWO_NODES "update 1 0+10 /cluster0/node0/memory0*5:x\n"
+               "update 2 20+10 /cluster0/node0/memory0*3:x\n"
+               "update 3 0+100 /cluster0/node1/memory0*7:x\n"
+               "alloc 4 slot1{memory2} for 50\n"
+               "= busy\n"
+               "update 5 5+10 /cluster0/node0/memory0*1:x\n"
+               "= exists\n"
+               "cancel 1\n"
+               "alloc 4 slot1{memory5} for 50\n"
+               "= 0+50 cluster0{node0{memory0*5:x}}\n"
+               "alloc 6 slot1{memory1} for 50\n"
+               "= 0+50 cluster0{node1{memory0:x}}\n"
+               "alloc 7 slot1{memory1} for 5\n"
+               "= busy\n"},
     {"rule_3_9_update_within_the_time_of_the_graph",
      TWO_NODES "update 1 5+0 /cluster0/node0/core1:x\n"
                "= error\n"

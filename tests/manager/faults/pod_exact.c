@@ -2,7 +2,7 @@
 /*
  * Histories with --exact: every ClusterQueue asks for exact nodes, and each replica has the queue
  * on the resource graph beside its manager. Some pods wait in that queue, nodes are cordoned,
- * tainted and go silent.
+ * tainted and go silent. From POLICED on some bindings of that queue are refused.
  *
  * After every event, besides what podfaults.c and pod_places.c say (quota, nodes):
  *
@@ -17,10 +17,13 @@
  *     what the cohort uses is not subtracted               6  quota of the cohort
  *     borrowing limits are not looked at                  11  quota of a queue
  *     a node less than was found is written                3  whole or gone
+ *     a place is free before its FluxJob gives it back 20017  room
  */
 #include "pods.h"
 
 #define FLUX_CPUS 1
+#define POLICED 20001u /* histories with smaller numbers stay as they were found */
+#define REFUSED_UNTIL SL_MINUTE
 #define LATER (40 * SL_SEC) /* pods of the queue on the graph are created until then */
 
 /* ---- nodes ---- */
@@ -146,6 +149,25 @@ static uint32_t flux_node(struct world *w, uint32_t n) {
         !fakeapi_number(sl_json_str(node, "name"), "n", &at, NULL))
         return MAX_NODES;
     return at;
+}
+
+int exact_refuses(struct world *w, const struct fakeapi_write *fw, struct sl_buf *why) {
+    struct pods *p = pods_of(w);
+    uint32_t n;
+    yyjson_mut_val *now = yyjson_mut_doc_get_root(fw->now),
+                   *meta = yyjson_mut_obj_get(now, "metadata"),
+                   *spec = yyjson_mut_obj_get(now, "spec");
+    bool binds = strcmp(fw->kind->plural, "pods") == 0 && fw->old && !fw->status &&
+                 *sl_json_mut_text(yyjson_mut_obj_get(spec, "nodeName")) &&
+                 !*sl_json_str(fw->old, "spec.nodeName");
+    if (w->seed < POLICED || !binds || fakeapi_now(w->api) > REFUSED_UNTIL ||
+        !fakeapi_number(sl_json_mut_text(yyjson_mut_obj_get(meta, "name")), "f", &n, NULL) ||
+        !world_odds(w, 2))
+        return 0;
+    p->refused++;
+    world_tell(w, "the binding of f%u is refused", n);
+    sl_buf_puts(why, "not on this node");
+    return 403;
 }
 
 /* ---- room ---- */

@@ -44,7 +44,7 @@ static struct {
     sl_time half;      /* the longest that a group was half */
     sl_span half_idle; /* while the leader knew all and did nothing */
     uint64_t placed, provided, full_nodes;
-    uint64_t whole, chosen, unknown, beside, started, limited, kept, put_off;
+    uint64_t whole, chosen, unknown, beside, started, refused, limited, kept, put_off;
 } seen;
 static bool places; /* nodes, a topology, requests for machines (pod_places.c) */
 static bool exact;  /* nodes of the graph (pod_exact.c) */
@@ -536,6 +536,7 @@ static void run(struct world *w) {
     seen.unknown += p.unknown;
     seen.beside += p.beside;
     seen.started += p.started;
+    seen.refused += p.refused;
     seen.limited += w->limited;
     seen.kept += p.kept;
     seen.put_off += p.put_off;
@@ -559,11 +560,12 @@ static bool print_seen(void) {
             "%llu workloads had nodes for all of their pods, each of %llu nodes let them "
             "in, %llu had just changed; %llu pods went to them, and %llu of the queue on "
             "the graph, both were there %llu times; nodes were full %llu times, queues had "
-            "all that they may borrow %llu times\n",
+            "all that they may borrow %llu times; %llu bindings were refused\n",
             (unsigned long long)seen.whole, (unsigned long long)seen.chosen,
             (unsigned long long)seen.unknown, (unsigned long long)seen.placed,
             (unsigned long long)seen.started, (unsigned long long)seen.beside,
-            (unsigned long long)seen.full_nodes, (unsigned long long)seen.limited);
+            (unsigned long long)seen.full_nodes, (unsigned long long)seen.limited,
+            (unsigned long long)seen.refused);
     if (timed)
         (void)printf("%llu promised starts were kept, %llu were delayed and that was told\n",
                      (unsigned long long)seen.kept, (unsigned long long)seen.put_off);
@@ -593,6 +595,7 @@ int main(int argc, char **argv) {
         argv++;
     } else if (argc > 1 && (strcmp(argv[1], "--exact") == 0 || strcmp(argv[1], "--timed") == 0)) {
         exact = test.parts.fluxqueue = test.limits = true;
+        test.refuses = exact_refuses;
         timed = strcmp(argv[1], "--timed") == 0;
         test.name = timed ? "podfaults --timed" : "podfaults --exact";
         test.config = CONFIG "fluxqueue: {exactNodes: true, levels: [{type: rack, nodeLabel: "

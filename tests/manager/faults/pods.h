@@ -92,7 +92,7 @@ struct pods {
     sl_time shut_until[MAX_NODES]; /* cordoned or tainted; 0: it is not */
     sl_time changed[MAX_NODES];    /* when it was last let in, kept out, or went silent */
     bool flux_late[MAX_FLUX];      /* its place was written by one that leads no longer */
-    uint64_t whole, chosen, unknown, beside, started;
+    uint64_t whole, chosen, unknown, beside, started, refused;
     /* With --timed: most say how long they run. */
     bool timed;
     struct promise promises[MAX_PROMISES];
@@ -166,6 +166,8 @@ sl_time places_dead_until(struct world *w, const char *node); /* 0: it is there 
 void exact_nodes(struct world *w); /* how many there are, and how large */
 void exact_begin(struct world *w);
 void exact_noticed(struct world *w, const struct fakeapi_change *c);
+/* Some bindings of the queue on the graph, by a policy. */
+int exact_refuses(struct world *w, const struct fakeapi_write *fw, struct sl_buf *why);
 /* A node is cordoned or tainted, or a pod of the queue on the graph is deleted. */
 void exact_meddle(struct world *w);
 void exact_calm(struct world *w);

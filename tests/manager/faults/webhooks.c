@@ -111,6 +111,10 @@ static int call_webhook(struct world *w, const struct sl_review_view *view, cons
 int world_review(void *ctx, const struct fakeapi_write *fw, struct sl_buf *why) {
     struct world *w = ctx;
     const struct hook *h = NULL;
+    bool asked = w->test->refuses && fw->client != FAKEAPI_NOBODY;
+    int refused = asked ? w->test->refuses(w, fw, why) : 0;
+    if (refused)
+        return refused;
     for (size_t i = 0; i < SL_LEN(hooks); i++)
         if (strcmp(hooks[i].plural, fw->kind->plural) == 0 && (!fw->status || hooks[i].status))
             h = &hooks[i];

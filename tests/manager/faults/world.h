@@ -87,6 +87,9 @@ struct world_test {
     void (*settled)(struct world *w);
     /* A change that the world itself does not know what to do with; it may use fakeapi_at. */
     void (*changed)(struct world *w, const struct fakeapi_change *c);
+    /* Of what a manager writes, before the webhooks: the status and why; 0: it is let through.
+     * NULL: all is. */
+    int (*refuses)(struct world *w, const struct fakeapi_write *fw, struct sl_buf *why);
     bool (*ended)(void); /* after all histories: were they about something? NULL: not checked */
 };
 

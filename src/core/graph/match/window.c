@@ -37,11 +37,41 @@ struct graph_pool *graph_pool_at(const struct sl_match *m, uint32_t pos) {
     return lo < m->pools.n && m->pools.v[lo].pos == pos ? &m->pools.v[lo] : NULL;
 }
 
+/* Of those that are allocated: when the next one after t begins, and what they have all together. A
+ * time that does not meet the window is no time to begin. */
+static int64_t begins_after(const struct sl_match *m, const struct graph_window *w,
+                            const struct graph_pool *p, int64_t t, int64_t *ret_amount) {
+    int64_t next = w->to, amount = 0;
+    for (uint32_t i = p->shares; i; i = m->shares.v[i].next) {
+        const struct graph_share *s = &m->shares.v[i];
+        if (!s->allocated || !meets(w, s->from, s->to) || s->from <= t)
+            continue;
+        amount += s->amount;
+        next = s->from < next ? s->from : next;
+    }
+    *ret_amount = amount;
+    return next;
+}
+
+/* What is allocated is so now, also if it is to begin later: until then it is not in the plan. */
+static int64_t free_of_all(const struct sl_match *m, const struct graph_window *w,
+                           const struct graph_pool *p) {
+    int64_t least = sl_plan_free_during(p->plan, w->from, w->to - w->from), ahead;
+    for (int64_t t = w->from, next; t < w->to && least > INT64_MIN; t = next) {
+        next = begins_after(m, w, p, t, &ahead);
+        int64_t here = sl_plan_free_during(p->plan, t, next - t) - ahead;
+        least = here < least ? here : least;
+    }
+    return least;
+}
+
 int64_t graph_window_free(const struct sl_match *m, const struct graph_window *w,
                           const struct graph_pool *p) {
     if (w->when == WHEN_EMPTY)
         return sl_plan_total(p->plan);
-    int64_t free_amount = sl_plan_free_during(p->plan, w->from, w->to - w->from);
+    bool ahead = w->when == WHEN_PRESENT && w->from < m->latest_share;
+    int64_t free_amount =
+        ahead ? free_of_all(m, w, p) : sl_plan_free_during(p->plan, w->from, w->to - w->from);
     for (uint32_t i = p->shares; i && w->when == WHEN_PRESENT; i = m->shares.v[i].next) {
         const struct graph_share *s = &m->shares.v[i];
         if (s->allocated && !meets(w, s->from, s->to))

@@ -14,13 +14,19 @@ static bool counts(const struct question *q, const struct hold *h) {
     return h->from < q->to && q->from < h->to;
 }
 
-/* What jobs hold of a vertex at a moment, by their times. */
+/* What is allocated is so now, also if it is to begin later. */
+static int64_t begin_of(const struct question *q, const struct hold *h) {
+    bool now = q->when == PRESENT && job_of(q->n, h->job)->state == SL_JOB_ALLOCATED;
+    return (now && h->from > q->from) || h->from < q->from ? q->from : h->from;
+}
+
+/* What jobs hold of a vertex at a moment of the window, by their times. */
 static int64_t held_at(const struct question *q, sl_vtx v, int64_t t) {
     const struct holds *at = &q->n->at.v[v];
     int64_t held = 0;
     for (uint32_t i = 0; i < at->list.n; i++) {
         const struct hold *h = &at->list.v[i];
-        if (h->exclusive && h->from <= t && t < h->to && !is_excepted(q, h))
+        if (h->exclusive && begin_of(q, h) <= t && t < h->to && !is_excepted(q, h))
             held += h->amount;
     }
     return held;
@@ -34,7 +40,7 @@ static int64_t most_held(const struct question *q, sl_vtx v) {
     /* it rises only where a job begins */
     for (uint32_t i = 0; i < at->list.n && q->when != ANYTIME; i++) {
         const struct hold *h = &at->list.v[i];
-        int64_t t = h->from > q->from ? h->from : q->from;
+        int64_t t = begin_of(q, h);
         bool meets = h->from < q->to && q->from < h->to;
         if (meets && held_at(q, v, t) > most)
             most = held_at(q, v, t);
