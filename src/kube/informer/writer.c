@@ -37,9 +37,9 @@
  * work; and no more. */
 #define WAITING 4
 #define LINE_PER_WAITING 32u
-#define MAX_WAITING 48 /* with which the client has a request on each of its connections */
+#define MAX_WAITING 48       /* with which the client has a request on each of its connections */
 #define BUSY (100 * SL_MSEC) /* a lane that sent something is taken to be in use for so long */
-#define REST 4 /* a throttled lane pauses so many times as long as its request took */
+#define REST 4               /* a throttled lane pauses so many times as long as its request took */
 
 enum state { IDLE, READY, DELAYED, FLYING };
 

@@ -12,8 +12,9 @@
 #include "manager/fluxqueue/fq_int.h"
 
 #define TYPE "application/vnd.kubernetes.protobuf"
-#define MAX_MESSAGE (5 * (SL_REC_MAX_NAME + 8)) /* names, a namespace, a uid, what is around them  \
-                                                 */
+#define MAX_MESSAGE                                                                                \
+    (5 * (SL_REC_MAX_NAME + 8)) /* names, a namespace, a uid, what is around them                  \
+                                 */
 
 static void put_bytes(struct sl_buf *b, unsigned field, const char *s, size_t n) {
     sl_buf_putc(b, (char)(field << 3 | 2)); /* wire type 2: a length, and so many bytes */
