@@ -362,7 +362,15 @@ static uint32_t still_needed(const struct sl_fluxqueue *q, const struct fq_job *
         return 0;
     if (o->kind == FQ_POD)
         return !fq_pod_of(o)->ended;
+    if (fq_obj_of(o)->ending)
+        return j->expected;
     return fq_obj_of(o)->finished ? 0 : fq_obj_of(o)->pods;
+}
+
+/* How many pods it has, as people see it: what is decided has those that it had. */
+static uint32_t shown_pods(const struct sl_fluxqueue *q, const struct fq_job *j, uint32_t needed) {
+    struct sl_rec *o = fq_job_object(q, j);
+    return o && o->kind == FQ_JOB && fq_obj_of(o)->finished ? j->expected : needed;
 }
 
 /* Those that have not ended, in their order; no place is anybody's yet. */
@@ -435,7 +443,7 @@ static void give_out(struct sl_fluxqueue *q, struct fq_job *j, struct live *l) {
 
 void fq_places_sync(struct sl_fluxqueue *q, struct fq_job *j) {
     struct live l = {0};
-    uint32_t expected = still_needed(q, j);
+    uint32_t needed = still_needed(q, j), shown = shown_pods(q, j, needed);
 
     collect(q, j, &l);
     if (q->match && j->slot_hash != fq_slot_hash(q, j)) {
@@ -445,7 +453,7 @@ void fq_places_sync(struct sl_fluxqueue *q, struct fq_job *j) {
     look_at_nodes(q, j, &l);
     give_out(q, j, &l);
     bool kinds = j->n_kinds && j->type == SL_FLUX_POD_GROUP;
-    bool fewer = !kinds && give_back(j, &l, l.v.n > expected ? l.v.n : expected);
+    bool fewer = !kinds && give_back(j, &l, l.v.n > needed ? l.v.n : needed);
     fewer |= give_back_bad(q, j, &l);
     fewer |= kinds && fq_kinds_give_back(q, j); /* last: it does not know of l.good */
     if (fewer) {
@@ -455,9 +463,9 @@ void fq_places_sync(struct sl_fluxqueue *q, struct fq_job *j) {
     }
     if (!l.unknown && !l.later)
         j->admitted = q->node_changes;
-    if (l.bound != j->bound_pods || expected != j->expected) {
+    if (l.bound != j->bound_pods || shown != j->expected) {
         j->bound_pods = l.bound;
-        j->expected = expected;
+        j->expected = shown;
         fq_job_touch(j);
     }
     for (uint32_t i = 0; i < l.v.n; i++)
