@@ -130,8 +130,7 @@ static uint64_t submission_hash(const struct fq_job *j) {
     return sl_hash_u64(h, (uint64_t)(uint32_t)j->priority) | 1;
 }
 
-/* It has no reservation any more. */
-static void drop_estimate(struct fq_job *j) {
+void fq_drop_estimate(struct fq_job *j) {
     char text[SL_STAMP_TEXT];
     if (!j->estimate)
         return;
@@ -143,7 +142,7 @@ static void drop_estimate(struct fq_job *j) {
 }
 
 static void refuse(struct fq_job *j, int code, const struct sl_err *err) {
-    drop_estimate(j);
+    fq_drop_estimate(j);
     if (code == SL_ENOENT)
         fq_job_set_state(j, FQ_WAITING, "NoSuchResource", "%s", err->text);
     else
@@ -265,7 +264,7 @@ static bool is_impossible(struct sl_fluxqueue *q, const struct fq_job *j,
 static void reject(struct sl_fluxqueue *q, struct fq_job *j,
                    const struct sl_match_request *request) {
     j->queued = false;
-    drop_estimate(j);
+    fq_drop_estimate(j);
     j->rejected = q->capacity;
     if (request && pods_fit(q, j) && fq_graph_could(q, request)) {
         fq_job_set_state(j, FQ_WAITING, "Busy", "Pods of others use what it requests");
@@ -318,7 +317,7 @@ void fq_submit(struct sl_fluxqueue *q, struct fq_job *j) {
     }
     keep_queue(j, queue_of(q, j, &info));
     if (too_early(q, j, info.begin > j->begin ? info.begin : j->begin)) {
-        drop_estimate(j);
+        fq_drop_estimate(j);
         sl_match_request_free(request);
         return;
     }
@@ -344,13 +343,13 @@ void fq_submit(struct sl_fluxqueue *q, struct fq_job *j) {
         return;
     }
     if (r == SL_ELIMIT) { /* there is room when others have started */
-        drop_estimate(j);
+        fq_drop_estimate(j);
         fq_job_set_state(j, FQ_WAITING, "QueueIsFull", "%s", err.text);
         sl_rec_reconcile_at(&j->rec, sl_time_add(q->client->wall, FQ_FULL_PAUSE));
         return;
     }
     if (r < 0) {
-        drop_estimate(j);
+        fq_drop_estimate(j);
         fq_job_set_state(j, FQ_REJECTED, r == SL_ENOENT ? "NoSuchQueue" : "NotSubmitted", "%s",
                          err.text);
         return;
@@ -541,7 +540,7 @@ static void apply(struct sl_fluxqueue *q, const struct sl_decision *d) {
         fq_show_estimate(q, j);
         break;
     case SL_DECIDED_UNRESERVE:
-        drop_estimate(j);
+        fq_drop_estimate(j);
         set_waiting(j);
         break;
     case SL_DECIDED_REJECT:
@@ -563,7 +562,7 @@ static bool end_of_pass(struct sl_fluxqueue *q) {
         if (j->held && j->missing)
             sl_rec_enqueue(r);
         if (j->queued && j->state != FQ_RESERVED)
-            drop_estimate(j);
+            fq_drop_estimate(j);
     }
     return true;
 }

@@ -125,6 +125,25 @@ static void test_not_bound(void **state) {
     assert_field(w, PODS "/a", "spec.nodeName", "n1");
 }
 
+/* What was reserved for a job whose claim goes is not reserved any more, and its events say so. */
+static void test_claim_goes(void **state) {
+    struct world *w = *state;
+    node(w, "n0", "2");
+    volume(w, "disk", HOST, "n0");
+    claim(w, "data", "fast");
+    bind(w, "data", "disk");
+    pod(w, "a", "2", "'fluxqueue/duration':'60'", "");
+    run(w, SL_SEC);
+    pod(w, "b", "2", "", USES("data"));
+    run(w, 2 * SL_SEC);
+    assert_field(w, FLUXJOBS "/b-pod", "status.state", "Reserved");
+    drop(w, CLAIMS "/data");
+    run(w, 2 * SL_SEC);
+    assert_field(w, FLUXJOBS "/b-pod", "status.reason", "ClaimNotReady");
+    assert_field(w, FLUXJOBS "/b-pod", "status.estimatedStart", "");
+    assert_int_equal(events(w, "StartDelayed", "b-pod"), 1);
+}
+
 /* One that waits for its first consumer gets the node of that one, and is waited for. */
 static void test_first_consumer(void **state) {
     struct world *w = *state;
@@ -399,6 +418,7 @@ int main(void) {
         TEST(test_claims_of_pods),
         TEST(test_terms),
         TEST(test_volume_written),
+        TEST(test_claim_goes),
         TEST(test_claim_of_nowhere),
         TEST(test_many_claims_of_nowhere),
     };
