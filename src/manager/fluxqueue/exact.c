@@ -212,14 +212,16 @@ bool sl_exact_place(struct sl_fluxqueue *q, const struct sl_exact_owner *o,
         sl_fmt_short(why, why_len, "%s", not_now ? not_now : "it has too many podsets");
         return false;
     }
+    if (slice_before(q, o)) {
+        sl_exact_release(q, o->key);
+        return place_slice(q, o, v, n, ret_refused, why, why_len);
+    }
     bool reserved = x && x->later; /* and stays so if there is nothing now */
     lift_behind(q, x, &behind);
     if (reserved)
         sl_exact_set_aside(q, o->key, true);
     else
         sl_exact_release(q, o->key);
-    if (slice_before(q, o)) /* which has no reservation */
-        return place_slice(q, o, v, n, ret_refused, why, why_len);
     bool fine = fq_exact_find(q, o, v, n, NULL, &f, ret_refused);
     if (!fine)
         fq_exact_explain(q, o, v, *ret_refused, NULL, why, why_len);

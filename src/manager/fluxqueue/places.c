@@ -17,7 +17,7 @@ struct live {
     uint32_t *has;         /* by pod: its place; SL_MAP_NONE: none */
     struct sl_map by_node; /* -> the first place there */
     uint32_t *next;        /* by place: the next one of its node; SL_MAP_NONE: none */
-    uint32_t first;        /* no place before is free */
+    uint32_t first;        /* no place before is free and good */
     bool *good;   /* by place: its node would take a pod now; NULL: as it did when it was given */
     bool unknown; /* that cannot be said before there is a new graph */
     bool later;   /* it has to be asked again */
@@ -252,7 +252,8 @@ static void assign(struct sl_fluxqueue *q, struct fq_job *j, struct live *l, str
     uint32_t want = p->index >= 0 ? (uint32_t)p->index : j->places.n, tries = 0;
     if (want < j->places.n && assign_to(q, j, l, p, want, SAME_SIZE))
         return;
-    while (l->first < j->places.n && j->places.v[l->first].pod != FQ_NO_POD)
+    while (l->first < j->places.n &&
+           (j->places.v[l->first].pod != FQ_NO_POD || !is_good(l, l->first)))
         l->first++;
     for (uint32_t i = l->first; i < j->places.n; i++)
         if (assign_to(q, j, l, p, i, SAME_SIZE))
