@@ -144,6 +144,10 @@ expected_TYPE=LABEL graph --level=or_slot=a/b
 is_there_twice graph --level=rack=a/b,rack=a/c
 is_there_twice graph --level=rack=a/b,row=a/b
 more_than_8 graph --level=a=a,b=b,c=c,d=d,e=e,f=f,g=g,h=h,i=i
+expected_names graph --resource=
+expected_names graph --resource=,
+expected_names graph --resource=cpu,
+expected_names graph --resource=cpu,,memory
 unexpected_argument graph nodes
 --timeout graph --timeout=0s
 did_you_mean_--namespace? queue --namespac=a
