@@ -437,7 +437,7 @@ uint32_t sl_exact_held(const struct sl_fluxqueue *q, uint64_t key, struct sl_are
         for (uint32_t k = 0; k < x->seats.n; k++) {
             const struct fq_seat *s = &x->seats.v[k];
             const struct fq_node *n = s->podset == i ? fq_node_find(q, s->node) : NULL;
-            sl_sym host = n ? fq_hostname(q, n) : 0;
+            sl_sym host = n ? n->hostname : 0;
             if (s->podset == i)
                 nodes[v[i].n++] = (struct sl_exact_node){
                     sl_arena_strdup(a, fq_str(q, host ? host : s->node)), s->count};
