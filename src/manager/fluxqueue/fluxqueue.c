@@ -454,7 +454,7 @@ static void dump_node(const struct sl_fluxqueue *q, const struct fq_node *n, str
     for (const char *last = "", *next; (next = next_pool(q, n, last)); last = next)
         for (uint32_t i = 0; i < n->pools.n; i++)
             if (n->pools.v[i].foreign && strcmp(fq_str(q, n->pools.v[i].resource), next) == 0)
-                sl_jw_int(w, next, fq_pool_foreign(&n->pools.v[i]));
+                sl_jw_int(w, next, n->pools.v[i].foreign);
     sl_jw_end(w);
 }
 

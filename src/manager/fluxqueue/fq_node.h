@@ -23,8 +23,8 @@ struct fq_label {
 struct fq_pool {
     sl_sym resource;
     int64_t allocatable; /* in the units of the graph */
-    __int128 foreign;    /* of it, taken by pods that have no place here; any number of them */
-    __int128 standing;   /* of it, requested by all pods that are there, or on their way */
+    int64_t foreign;     /* of it, taken by pods that have no place here */
+    int64_t standing;    /* of it, requested by all pods that are there, or on their way */
     sl_vtx v;            /* SL_VTX_NONE: not in the graph */
 };
 
@@ -88,8 +88,6 @@ struct fq_pool *fq_pool_find(struct fq_node *n, sl_sym resource);
 struct fq_pool *fq_pool_need(struct fq_node *n, sl_sym resource);
 /* The size of a pool in the graph: what pods of others leave of it. */
 int64_t fq_pool_size(const struct fq_pool *p);
-/* What they take, or as much as a pool can have. */
-int64_t fq_pool_foreign(const struct fq_pool *p);
 /* An amount of a resource of Kubernetes in the units of the graph, rounded up or down; the type of
  * its vertices. */
 int64_t fq_units(const char *resource, sl_quantity amount, bool up);

@@ -34,11 +34,7 @@ const char *fq_type_of(const char *resource) {
 }
 
 int64_t fq_pool_size(const struct fq_pool *p) {
-    return p->foreign < p->allocatable ? (int64_t)(p->allocatable - p->foreign) : 0;
-}
-
-int64_t fq_pool_foreign(const struct fq_pool *p) {
-    return p->foreign < SL_GRAPH_MAX_SIZE ? (int64_t)p->foreign : SL_GRAPH_MAX_SIZE;
+    return p->foreign < p->allocatable ? p->allocatable - p->foreign : 0;
 }
 
 /* ---- decoding ---- */

@@ -70,7 +70,7 @@ static void view_node(struct viewing *w, const struct fq_node *n) {
             *sl_vec_push(&v->uses) =
                 (struct sl_fluxqueue_use){.resource = fq_str(w->q, p->resource),
                                           .total = p->allocatable,
-                                          .others = fq_pool_foreign(p)};
+                                          .others = p->foreign};
     }
     x.n_taints = v->taints.n - x.taints;
     x.n_uses = v->uses.n - x.uses;

@@ -127,27 +127,6 @@ static void test_positions(void **state) {
     assert_int_equal(w->writes, writes);
 }
 
-/* Anybody can create pods that name a node, and request of it what they like: what they have
- * together is more than an int64 holds. Nothing of the node is free then. */
-static void test_far_too_much(void **state) {
-    struct world *w = *state;
-    char body[400];
-    node(w, "n0", "4");
-    pod(w, "first", "1", "", "");
-    for (int i = 0; i <= 1 << 15; i++) {
-        sl_fmt(body, sizeof body,
-               "{'metadata':{'name':'p%d'},'spec':{'nodeName':'n0','containers':[{'name':'a',"
-               "'resources':{'requests':{'cpu':'1000000000000000'}}}]}}",
-               i);
-        create(w, PODS, body);
-    }
-    run(w, 5 * SL_SEC);
-    pod(w, "next", "1", "", "");
-    run(w, 5 * SL_SEC);
-    assert_field(w, FLUXJOBS "/next-pod", "status.reason", "Busy");
-    assert_field(w, PODS "/next", "spec.nodeName", "");
-}
-
 #define TEST(f) cmocka_unit_test_setup_teardown((f), setup, teardown)
 
 int main(void) {
@@ -155,7 +134,6 @@ int main(void) {
         TEST(test_larger_template),
         TEST(test_shrunk),
         TEST(test_positions),
-        TEST(test_far_too_much),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
