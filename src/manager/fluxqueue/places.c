@@ -14,10 +14,11 @@
 struct live {
     SL_VEC(struct fq_pod *) v;
     uint32_t bound;
-    uint32_t *has;         /* by pod: its place; SL_MAP_NONE: none */
-    struct sl_map by_node; /* -> the first place there */
-    uint32_t *next;        /* by place: the next one of its node; SL_MAP_NONE: none */
-    uint32_t first;        /* no place before is free and good */
+    uint32_t *has;                  /* by pod: its place; SL_MAP_NONE: none */
+    struct sl_map by_node;          /* -> the first place there */
+    uint32_t *next;                 /* by place: the next one of its node; SL_MAP_NONE: none */
+    uint32_t first;                 /* no place before is free and good */
+    uint32_t of_kind[FQ_MAX_KINDS]; /* how many there are of each kind of slots */
     bool *good;   /* by place: its node would take a pod now; NULL: as it did when it was given */
     bool unknown; /* that cannot be said before there is a new graph */
     bool later;   /* it has to be asked again */
@@ -344,15 +345,13 @@ static bool give_back_bad(struct sl_fluxqueue *q, struct fq_job *j, struct live 
 }
 
 /* A pod has no place: of its kind, or of the first that has lost some. */
-static void miss(struct fq_job *j, const struct fq_pod *p) {
-    uint32_t kind = p->kind, has[FQ_MAX_KINDS] = {0};
+static void miss(struct fq_job *j, const struct live *l, const struct fq_pod *p) {
+    uint32_t kind = p->kind;
     j->missing++;
     if (j->n_kinds == 0)
         return;
-    for (uint32_t i = 0; i < j->places.n; i++)
-        has[j->places.v[i].kind]++;
     for (uint32_t k = 0; k < j->n_kinds && kind == FQ_ANY_KIND; k++)
-        if (has[k] + j->kinds[k].missing < j->kinds[k].count)
+        if (l->of_kind[k] + j->kinds[k].missing < j->kinds[k].count)
             kind = k;
     j->kinds[kind < j->n_kinds ? kind : 0].missing++;
 }
@@ -381,6 +380,7 @@ static void collect(struct sl_fluxqueue *q, struct fq_job *j, struct live *l) {
         j->places.v[i].pod = FQ_NO_POD;
         if (!j->places.v[i].size)
             j->places.v[i].size = j->slot_size; /* as it was held */
+        l->of_kind[j->places.v[i].kind]++;
     }
     for (struct fq_pod *p; (p = fq_job_next_pod(q, j, &at));) {
         if (p->ended || p->rec.gone || fq_group_leaves_out(q, j, p)) {
@@ -436,7 +436,7 @@ static void give_out(struct sl_fluxqueue *q, struct fq_job *j, struct live *l) {
         if (fq_pod_waits(p))
             assign(q, j, l, p);
         if (fq_pod_waits(p)) {
-            miss(j, p);
+            miss(j, l, p);
             j->odd += fq_pod_is_odd(j, p);
         }
     }
