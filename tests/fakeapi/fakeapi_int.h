@@ -205,6 +205,9 @@ void fa_gc_schedule_owners(struct fakeapi *a, yyjson_val *o);
 void fa_gc_check(struct fakeapi *a, uint64_t uid);
 
 /* ---- verbs.c, write.c: a request's effect and answer ---- */
+#define FA_PROTOBUF "application/vnd.kubernetes.protobuf"
+/* NULL: it is none, or malformed (protobuf.c). */
+yyjson_doc *fa_protobuf_binding(const char *body, size_t len);
 int fa_serve(struct fakeapi *a, const struct sl_kube_request *rq, struct sl_buf *out);
 /* The object, or only its metadata. */
 void fa_put_version(struct sl_buf *out, const struct version *v, bool metadata);

@@ -432,9 +432,13 @@ int fa_serve(struct fakeapi *a, const struct sl_kube_request *rq, struct sl_buf 
     if (rq->len > MAX_BODY_BYTES)
         return fa_fail(out, 413, "RequestEntityTooLarge", "the body is too large");
     if (rq->len > 0) {
-        doc = shallow(rq->body, rq->len) ? yyjson_read(rq->body, rq->len, 0) : NULL;
+        bool protobuf = rq->content_type && strcmp(rq->content_type, FA_PROTOBUF) == 0;
+        doc = protobuf                     ? fa_protobuf_binding(rq->body, rq->len)
+              : shallow(rq->body, rq->len) ? yyjson_read(rq->body, rq->len, 0)
+                                           : NULL;
         if (!doc)
-            return fa_fail(out, 400, "BadRequest", "the body is not JSON");
+            return fa_fail(out, 400, "BadRequest",
+                           protobuf ? "the body is no Binding" : "the body is not JSON");
     }
     status = dispatch(a, rq->method, &t, rq->content_type, yyjson_doc_get_root(doc), out);
     yyjson_doc_free(doc);

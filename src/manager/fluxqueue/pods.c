@@ -357,24 +357,6 @@ static void build_ungate(const struct sl_fluxqueue *q, const struct fq_pod *p,
         sl_jw_null(&w->json, "schedulingGates");
 }
 
-void fq_build_binding(struct sl_fluxqueue *q, struct fq_pod *p, struct sl_write *w) {
-    fq_pod_send(q, p, p->target);
-    w->tag = FQ_TAG_BIND;
-    sl_rec_build_post(&p->rec, "binding", w);
-    sl_jw_object(&w->json, NULL);
-    sl_jw_str(&w->json, "apiVersion", "v1");
-    sl_jw_str(&w->json, "kind", "Binding");
-    sl_jw_object(&w->json, "metadata");
-    sl_jw_str(&w->json, "name", p->rec.name);
-    sl_jw_str(&w->json, "namespace", sl_rec_ns(&p->rec));
-    sl_jw_str(&w->json, "uid", p->rec.uid);
-    sl_jw_end(&w->json);
-    sl_jw_object(&w->json, "target");
-    sl_jw_str(&w->json, "apiVersion", "v1");
-    sl_jw_str(&w->json, "kind", "Node");
-    sl_jw_str(&w->json, "name", fq_str(q, p->target));
-}
-
 /* Its gate can be removed and its node be given to it; if not, an event says why. */
 static bool may_go(const struct fq_pod *p) {
     if (!p->overgated)
