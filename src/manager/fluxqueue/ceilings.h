@@ -28,6 +28,7 @@
 #define FQ_MAX_RETRIES 64u /* rejected jobs that are tried again at once */
 #define FQ_MAX_JUDGED 16u  /* waiting jobs that are looked at at once: are they possible? */
 #define FQ_MAX_FILLS 64u   /* nodes that get back what they have lost, in one turn of a job */
+#define FQ_MAX_SPECIALS 16u  /* pods with claims of their own, the same */
 #define FQ_MAX_SPLIT 100000u /* steps to find which slots are on which node */
 
 #define FQ_REBUILD_PAUSE (100 * SL_MSEC) /* between two graphs: nodes come in bursts */
