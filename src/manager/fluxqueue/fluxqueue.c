@@ -195,6 +195,7 @@ struct sl_fluxqueue *sl_fluxqueue_new(const struct sl_fluxqueue_spec *spec) {
     q->spec = *spec;
     q->client = spec->client;
     q->elected = q->leads = !spec->standby;
+    q->retries = FQ_MAX_RETRIES;
     sl_fluxqueue_configure(q, spec->settings);
     q->inf = sl_inf_new(&(struct sl_inf_spec){
         .client = spec->client,
@@ -348,6 +349,7 @@ void sl_fluxqueue_tick(struct sl_fluxqueue *q) {
     if (q->rebuilt)
         q->rebuild_took = sl_time_min(q->client->mono - q->rebuilt_at, FQ_REBUILD_LONGEST);
     q->rebuilt = false;
+    fq_retry_timed(q);
     take_over(q);
     start_watches(q);
     bool synced = sl_inf_poll(q->inf), was_ready = q->inf->ready;
@@ -379,7 +381,7 @@ sl_time sl_fluxqueue_next(const struct sl_fluxqueue *q) {
     if ((q->in_use && !sl_inf_watches(q->inf, FQ_NODE)) ||
         (q->uses_claims && !sl_inf_watches(q->inf, FQ_CLAIM)))
         return q->client->mono;
-    if (q->rebuilt)
+    if (q->rebuilt || q->timed)
         return q->client->mono; /* to know what it took */
     if (!q->inf->ready)
         return at;

@@ -141,6 +141,10 @@ struct sl_fluxqueue {
     uint64_t plain_retried; /* of these, plain pods */
     uint32_t retry_at;      /* where among FluxJobs that goes on; 0: it is done */
     sl_time retry_due;      /* mono: not before */
+    uint32_t retries;       /* so many at once, of FQ_MAX_RETRIES */
+    sl_span retry_took;     /* what the last ones took, with all that was done in their turn */
+    sl_time retried_at;     /* mono: when that turn began */
+    bool timed;             /* it was the turn before: that is known when the next one begins */
     uint64_t shrunk;        /* rises with all that may make a job in the queue impossible */
     uint64_t judged;        /* the same, when those in the queue were looked at last */
     uint32_t judge_at;      /* as is retry_at; and its time: */
@@ -257,10 +261,12 @@ void fq_submit(struct sl_fluxqueue *q, struct fq_job *j);
 sl_sym fq_node_at(struct sl_fluxqueue *q, sl_vtx v);
 /* Those that were rejected are to be tried again, since they might fit now. */
 static inline bool fq_retry_wanted(const struct sl_fluxqueue *q) {
-    return q->retried != q->capacity || q->retry_at;
+    return q->retried != q->capacity || q->retry_at || q->plain_retried != q->capacity;
 }
-/* They are: plain pods at once, of FluxJobs so many that the others are not kept waiting. */
+/* They are, so many that the others are not kept waiting. */
 void fq_retry_rejected(struct sl_fluxqueue *q);
+/* What that took, or judging those that wait, is known: the next ones are more or less. */
+void fq_retry_timed(struct sl_fluxqueue *q);
 /* Those in the queue may have become impossible, and are tried by no pass while another one waits
  * before them. */
 static inline bool fq_judge_wanted(const struct sl_fluxqueue *q) {

@@ -30,6 +30,7 @@ struct fq_request {
     struct sl_match_request *compiled; /* NULL: not yet for this graph */
     char *refused;                     /* why that is not possible; NULL: it was not tried, or is */
     uint64_t tried, rejected;          /* q->capacity when it was tried again; and rejected */
+    const struct fq_pod *first;        /* the first in the queue of those that are to be */
     uint64_t judged;                   /* fq_supply when 'never' was found out */
     uint8_t never;                     /* enum fq_why: that it cannot be; FQ_WHY_NOTHING: it can */
 };
@@ -163,9 +164,9 @@ void fq_plain_sync(struct sl_fluxqueue *q, struct fq_pod *p);
 /* It has nothing in the queue and in the matcher any more. */
 void fq_plain_drop(struct sl_fluxqueue *q, struct fq_pod *p);
 void fq_plain_apply(struct sl_fluxqueue *q, const struct sl_decision *d);
-/* Of the rejected ones, one of each request is tried again; and after the pass, if that one was not
- * rejected, so are the others. */
-void fq_plain_retry(struct sl_fluxqueue *q);
+/* Of the rejected ones, one of each request is tried again, of so many requests; and after the
+ * pass, if that one was not rejected, so are the others. False: there are more requests. */
+bool fq_plain_retry(struct sl_fluxqueue *q, uint32_t most);
 void fq_plain_retried(struct sl_fluxqueue *q);
 /* Those in the queue that can never run, or not beside pods of others, leave it. */
 void fq_plain_judge(struct sl_fluxqueue *q);

@@ -296,14 +296,16 @@ void fq_submit(struct sl_fluxqueue *q, struct fq_job *j) {
 
     if (fq_volumes_wait(q, j))
         return;
-    if (j->queued_hash == hash && (j->queued || j->rejected == q->capacity))
-        return;
+    bool waits_its_turn = j->rejected == q->capacity || (j->rejected && !j->again);
+    if (j->queued_hash == hash && (j->queued || waits_its_turn))
+        return; /* fq_retry_rejected */
     if (!q->match) {
         fq_job_set_state(j, FQ_WAITING, "NoNodes", "The cluster has no nodes");
         return;
     }
     if (q->rebuild || q->taints_changed)
         return; /* all are looked at again when that is done */
+    j->again = false;
     if (j->queued)
         fq_graph_release(q, j); /* what it asks for has changed */
     int r = fq_compile(q, j, 0, &arena, &info, &request, &err);
@@ -465,27 +467,48 @@ static void start(struct sl_fluxqueue *q, struct fq_job *j, const struct sl_deci
                  j->places.n);
 }
 
+/* How long some jobs take is not known before: a constraint may be one of thousands of terms, that
+ * are looked at for thousands of nodes. When the next ones are due. */
+static sl_time time_next(struct sl_fluxqueue *q) {
+    sl_span pause = sl_time_min(FQ_RETRY_SHARE * q->retry_took, FQ_RETRY_LONGEST);
+    q->timed = true;
+    q->retried_at = q->client->mono;
+    return q->client->mono + (pause > FQ_RETRY_PAUSE ? pause : FQ_RETRY_PAUSE);
+}
+
+void fq_retry_timed(struct sl_fluxqueue *q) {
+    if (!q->timed)
+        return;
+    q->timed = false;
+    q->retry_took = sl_time_min(q->client->mono - q->retried_at, FQ_RETRY_LONGEST);
+    if (q->retry_took > FQ_RETRY_TURN)
+        q->retries = 1 + (uint32_t)(q->retries * FQ_RETRY_TURN / q->retry_took) / 2;
+    else
+        q->retries = q->retries < FQ_MAX_RETRIES / 2 ? 2 * q->retries : FQ_MAX_RETRIES;
+}
+
 /* A round goes on where it was when more is free meanwhile; then those before that place have had
  * their turn too early, and another round follows. */
 void fq_retry_rejected(struct sl_fluxqueue *q) {
     struct sl_rec *r = NULL;
-    uint32_t n = 0;
-    if (q->plain_retried != q->capacity)
-        fq_plain_retry(q);
-    q->plain_retried = q->capacity;
+    uint32_t n = 0, plain = q->rejected.n;
     if (q->client->mono < q->retry_due)
         return;
+    if (q->plain_retried != q->capacity && fq_plain_retry(q, q->retries))
+        q->plain_retried = q->capacity;
+    plain -= q->rejected.n;
     if (!q->retry_at)
         q->retried = q->capacity;
-    while (n < FQ_MAX_RETRIES && (r = sl_inf_each(q->inf, FQ_FLUXJOB, &q->retry_at)))
+    while (n < q->retries && (r = sl_inf_each(q->inf, FQ_FLUXJOB, &q->retry_at)))
         if (fq_job_of(r)->rejected && fq_job_of(r)->rejected != q->capacity) {
+            fq_job_of(r)->again = true;
             sl_rec_enqueue(r);
             n++;
         }
     if (!r)
         q->retry_at = 0;
-    if (n)
-        q->retry_due = q->client->mono + FQ_RETRY_PAUSE;
+    if (n + plain)
+        q->retry_due = time_next(q);
 }
 
 /* It waits for what can never be, and is told so, as it would be if it came now. */
@@ -513,14 +536,16 @@ void fq_judge_waiting(struct sl_fluxqueue *q) {
         if (q->match)
             fq_plain_judge(q);
     }
-    while (n < FQ_MAX_JUDGED && (r = sl_inf_each(q->inf, FQ_FLUXJOB, &q->judge_at)))
+    while (n < FQ_MAX_JUDGED && n < q->retries &&
+           (r = sl_inf_each(q->inf, FQ_FLUXJOB, &q->judge_at)))
         if (fq_job_of(r)->queued && fq_job_of(r)->judged != q->shrunk) {
             judge(q, fq_job_of(r));
             n++;
         }
     if (!r)
         q->judge_at = 0;
-    q->judge_due = q->client->mono + (r ? FQ_RETRY_PAUSE : FQ_JUDGE_PAUSE);
+    sl_time next = time_next(q);
+    q->judge_due = r ? next : q->client->mono + FQ_JUDGE_PAUSE;
 }
 
 static void apply(struct sl_fluxqueue *q, const struct sl_decision *d) {

@@ -17,6 +17,10 @@ struct fq_names {
 /* False: it was there. */
 bool fq_names_add(struct fq_names *n, const char *name);
 bool fq_names_has(const struct fq_names *n, const char *name);
+/* All properties KEY=VALUE of nodes with this key, sorted, and perhaps some that a node had before:
+ * any number of requests compare any number of labels, and may not walk all nodes for each. */
+uint32_t fq_universe_values(const struct fq_universe *u, const struct sl_graph *g, const char *key,
+                            const char *const **ret);
 /* Is it a type of GPUs? Of these there are at most FQ_MAX_GPU_TYPES. */
 bool fq_is_gpu(const char *type);
 
