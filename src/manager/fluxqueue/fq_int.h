@@ -182,7 +182,7 @@ static inline int64_t fq_now(const struct sl_fluxqueue *q) {
 /* The order of submissions, of jobs and of plain pods: by whole seconds, as the API has them, then
  * by a number: of a job its id, which stays; of a plain pod its record, which a restart changes. */
 static inline int64_t fq_order(sl_time submitted, uint64_t number) {
-    return (submitted / SL_SEC) << 24 | (int64_t)(number & 0xffffff);
+    return (submitted > 0 ? submitted / SL_SEC : 0) << 24 | (int64_t)(number & 0xffffff);
 }
 void fq_set_text(char **to, const char *text);
 /* A priority: what an int32 does not hold is the nearest that it does. */
@@ -280,6 +280,10 @@ static inline uint64_t fq_supply(const struct sl_fluxqueue *q) {
 }
 /* One pass, if one is due. Returns whether anything was decided. */
 bool fq_run(struct sl_fluxqueue *q);
+/* Its pods run already, without a place of it: it runs, too. */
+void fq_adopt(struct sl_fluxqueue *q, struct fq_job *j);
+/* Its status can list its places. */
+bool fq_places_fit(const struct sl_fluxqueue *q, const struct fq_job *j);
 /* More places for a job that runs. */
 void fq_grow(struct sl_fluxqueue *q, struct fq_job *j);
 

@@ -134,6 +134,8 @@ static inline bool fq_pod_waits(const struct fq_pod *p) {
 }
 
 /* ---- pods.c ---- */
+/* It is on a node of the graph, and stays there. */
+bool fq_pod_settled(const struct sl_fluxqueue *q, const struct fq_pod *p);
 bool fq_pod_wanted(void *ctx, yyjson_val *o);
 bool fq_pod_decode(void *ctx, struct sl_rec *r, yyjson_val *o);
 void fq_pod_reconcile(void *ctx, struct sl_rec *r);

@@ -21,6 +21,12 @@ bool fq_names_us(yyjson_val *spec) {
     return strcmp(name, SL_FLUX_SCHEDULER) == 0 || strcmp(name, SL_FLUX_SCHEDULER_SHORT) == 0;
 }
 
+bool fq_pod_settled(const struct sl_fluxqueue *q, const struct fq_pod *p) {
+    const struct fq_node *n =
+        p->node && !p->ended && !p->rec.gone && !p->rec.deleting ? fq_node_find(q, p->node) : NULL;
+    return n && n->v != SL_VTX_NONE;
+}
+
 static bool is_over(const char *phase) {
     return strcmp(phase, "Succeeded") == 0 || strcmp(phase, "Failed") == 0;
 }

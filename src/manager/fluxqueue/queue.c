@@ -397,7 +397,7 @@ static void take_places(struct sl_fluxqueue *q, struct fq_job *j, uint32_t kind,
 #define LISTED 48u /* bytes of a node in a status, besides its name */
 
 /* What its status does not list would be forgotten by a restart. */
-static bool can_be_listed(const struct sl_fluxqueue *q, const struct fq_job *j) {
+bool fq_places_fit(const struct sl_fluxqueue *q, const struct fq_job *j) {
     size_t n = 0, bytes = 0;
     for (uint32_t i = 0; i < j->places.n; i++) {
         if (i > 0 && fq_same_places(&j->places.v[i], &j->places.v[i - 1]))
@@ -413,6 +413,38 @@ static bool can_be_listed(const struct sl_fluxqueue *q, const struct fq_job *j) 
 static void give_up(struct sl_fluxqueue *q, struct fq_job *j) {
     fq_graph_release(q, j);
     j->rejected = q->capacity;
+}
+
+static void set_started(struct sl_fluxqueue *q, struct fq_job *j, const char *how) {
+    j->started = q->client->wall;
+    if (j->started / SL_SEC <= j->recorded.start) /* a second start in one second is another one */
+        j->started = sl_span_seconds(j->recorded.start + 1);
+    if (j->estimate && fq_now(q) > j->estimate / SL_SEC)
+        fq_tell_delay(j, j->started);
+    j->estimate = 0;
+    j->position = 0;
+    fq_job_set_state(j, FQ_RUNNING, "Allocated", "%s", how);
+    fq_job_touch(j);
+    j->places_version = j->version;
+}
+
+void fq_adopt(struct sl_fluxqueue *q, struct fq_job *j) {
+    _cleanup_(sl_arena_done) struct sl_arena arena = SL_ARENA(FQ_MAX_COMPILE);
+    _cleanup_(sl_match_request_freep) struct sl_match_request *request = NULL;
+    struct fq_jobspec_info info = {0};
+    struct sl_err err = {0};
+    fq_graph_release(q, j);
+    if (!j->submitted)
+        j->submitted = q->client->wall;
+    if (!j->jobid)
+        fq_name_job(q, j, fq_next_jobid(q));
+    if (fq_compile(q, j, 0, &arena, &info, &request, &err) >= 0)
+        keep_queue(j, queue_of(q, j, &info));
+    j->held = true;
+    j->rejected = 0;
+    j->selection = SL_SELECT_IMMEDIATE;
+    set_started(q, j, "Its pods run already");
+    sl_rec_event(&j->rec, FQ_CONTROLLER, false, "Allocated", "%s", j->message);
 }
 
 static void start(struct sl_fluxqueue *q, struct fq_job *j, const struct sl_decision *d) {
@@ -445,24 +477,15 @@ static void start(struct sl_fluxqueue *q, struct fq_job *j, const struct sl_deci
                          "The jobspec gives the Job %u places for %u pods", n, j->expected);
         return;
     }
-    if (!can_be_listed(q, j)) {
+    if (!fq_places_fit(q, j)) {
         give_up(q, j);
         fq_job_set_state(j, FQ_REJECTED, "TooManyNodes",
                          "%u nodes are the most that a job can have, and %zu KiB of their names",
                          FQ_MAX_LISTED, FQ_MAX_LIST >> 10);
         return;
     }
-    j->started = q->client->wall;
-    if (j->started / SL_SEC <= j->recorded.start) /* a second start in one second is another one */
-        j->started = sl_span_seconds(j->recorded.start + 1);
-    if (j->estimate && fq_now(q) > j->estimate / SL_SEC)
-        fq_tell_delay(j, j->started);
-    j->estimate = 0;
-    j->position = 0;
     j->selection = d->selection;
-    fq_job_set_state(j, FQ_RUNNING, "Allocated", "%s", how[d->selection]);
-    fq_job_touch(j);
-    j->places_version = j->version;
+    set_started(q, j, how[d->selection]);
     sl_rec_event(&j->rec, FQ_CONTROLLER, false, "Allocated", "%s on %u place(s)", how[d->selection],
                  j->places.n);
 }
@@ -714,7 +737,7 @@ static bool join(struct sl_fluxqueue *q, struct fq_job *j, uint32_t kind, const 
         memcpy(before, j->places.v, n * sizeof *before);
     take_places(q, j, kind == FQ_ANY_KIND ? 0 : kind, g, size);
     fq_places_sort(j);
-    bool fits = can_be_listed(q, j);
+    bool fits = fq_places_fit(q, j);
     if (!fits) {
         memcpy(j->places.v, before, n * sizeof *before);
         j->places.n = n;
