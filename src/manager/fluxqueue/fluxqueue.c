@@ -29,7 +29,7 @@ int32_t fq_priority(yyjson_val *v, const char *path) {
             .query = "labelSelector=" SL_FLUX_SEEN, .wanted = fq_obj_wanted,                       \
             .decode = fq_obj_decode, .reconcile = fq_obj_reconcile, .deleted = fq_obj_deleted,     \
             .free = fq_obj_free, .lane_of = fq_obj_lane, .build = fq_obj_build,                    \
-            .child = fq_obj_child                                                                  \
+            .child = fq_obj_child, .child_written = fq_obj_child_written                           \
     }
 
 /* While nothing is queued nobody pays for nodes and pods. */
@@ -77,7 +77,8 @@ static const struct sl_rec_kind kinds[FQ_KINDS] = {
                 .size = sizeof(struct fq_pod), .wanted = fq_pod_wanted, .decode = fq_pod_decode,
                 .reconcile = fq_pod_reconcile, .deleted = fq_pod_deleted, .free = fq_pod_free,
                 .lane_of = fq_pod_lane, .hold = fq_pod_hold, .build = fq_pod_build,
-                .written = fq_pod_written, .child = fq_obj_child},
+                .written = fq_pod_written, .child = fq_obj_child,
+                .child_written = fq_obj_child_written},
     [FQ_GROUP] = {SL_REC_CORE_API("pods", "PodGroup"), .namespaced = true,
                   .size = sizeof(struct fq_group), .reconcile = fq_group_reconcile,
                   .free = fq_group_free},

@@ -50,6 +50,8 @@ uint32_t fq_obj_lane(const struct sl_rec *r);
 bool fq_obj_build(void *ctx, struct sl_rec *r, struct sl_write *w);
 /* The body of its FluxJob; of pods, too. */
 bool fq_obj_child(void *ctx, struct sl_rec *r, struct sl_rec *child, struct sl_jw *body);
+void fq_obj_child_written(void *ctx, struct sl_rec *r, struct sl_rec *child, enum sl_written how,
+                          const struct sl_kube_reply *reply);
 bool fq_class_decode(void *ctx, struct sl_rec *r, yyjson_val *o);
 struct fq_class {
     struct sl_rec rec;

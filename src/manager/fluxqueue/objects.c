@@ -38,10 +38,13 @@ enum sl_flux_type fq_type_of_rec(const struct sl_rec *r) {
 /* A name that would be too long is cut, and ends with a digest of all of it. */
 const char *fq_job_name(enum sl_flux_type type, const char *object, char out[SL_REC_NAME]) {
     const char *suffix = types[type].suffix;
+    int kept = 200;
+    while (kept > 0 && strnlen(object, 200) == 200 && object[kept - 1] == '.')
+        kept--; /* no name has a dash behind a dot */
     if (strlen(object) + 1 + strlen(suffix) <= SL_REC_MAX_NAME)
         sl_fmt(out, SL_REC_NAME, "%s-%s", object, suffix);
     else
-        sl_fmt(out, SL_REC_NAME, "%.200s-%016llx-%s", object,
+        sl_fmt(out, SL_REC_NAME, "%.*s-%016llx-%s", kept, object,
                (unsigned long long)sl_digest_str(11, object), suffix);
     return out;
 }
@@ -372,6 +375,19 @@ bool fq_obj_child(void *ctx, struct sl_rec *r, struct sl_rec *child, struct sl_j
               : group ? fq_obj_of(r)->priority
                       : priority_of(q, fq_obj_of(r)->priority_class));
     return true;
+}
+
+/* Nothing else says why it waits: there is no FluxJob. */
+void fq_obj_child_written(void *ctx, struct sl_rec *r, struct sl_rec *child, enum sl_written how,
+                          const struct sl_kube_reply *reply) {
+    _cleanup_(sl_json_docp) yyjson_doc *d = NULL;
+    (void)ctx;
+    if (how != SL_WRITE_REFUSED)
+        return;
+    d = yyjson_read(reply->body, reply->len, 0);
+    sl_rec_event(r, FQ_CONTROLLER, true, "FluxJobRefused",
+                 "The API server refused its FluxJob %.80s (%d): %.240s", child->name,
+                 reply->status, sl_json_str(yyjson_doc_get_root(d), "message"));
 }
 
 bool fq_build_told(const struct fq_job *j, const struct sl_rec *r, bool told, struct sl_write *w) {
