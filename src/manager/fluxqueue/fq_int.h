@@ -22,6 +22,7 @@
  *     kubebinds.c  pods that kube-scheduler binds
  *     ports.c      host ports as pools of nodes
  *     volumes.c    claims of volumes: on which nodes, and their binding
+ *     own.c        node selectors of pods whose jobspec is their owner's own
  *     exact*.c     places of Workloads that wait for quota (exact.h)
  *     objects.c    Jobs and sets of pods: what each asks for, and its start
  *     limits.c     what namespaces and RuntimeClasses add to pods of a template

@@ -12,6 +12,7 @@
 struct fq_job;
 struct fq_pod;
 struct fq_usage;
+struct fq_where;
 struct sl_fluxqueue;
 
 /* ---- what is wrapped, other than pods (objects.c) ---- */
@@ -21,6 +22,7 @@ struct fq_obj {
     char *jobspec; /* NULL: it has none */
     char *refused; /* why */
     char *claims;  /* of volumes, that all of its pods have: names in lines; NULL: none */
+    struct fq_where *own_where;    /* of a jobspec that is its owner's own (own.c) */
     struct fq_jobspec_parts parts; /* of the jobspec */
     uint32_t pods;                 /* that it has at once */
     uint32_t partition; /* StatefulSets: pods below this number are of the old template */

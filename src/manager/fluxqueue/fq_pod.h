@@ -15,6 +15,7 @@ struct fq_group;
 struct fq_job;
 struct fq_kube;
 struct fq_unbound;
+struct fq_where;
 struct sl_fluxqueue;
 
 /* ---- pods (pods.c) ---- */
@@ -52,21 +53,22 @@ enum fq_why {
 
 struct fq_pod {
     struct sl_rec rec;
-    struct fq_usage *usage; /* NULL: it takes nothing any more */
-    struct fq_usage *over;  /* its own: counted as others' in place of it; NULL: all of it is */
-    char *jobspec;          /* of one that is a job by itself, until it is bound */
-    char *refused;          /* why it has none */
-    uint64_t spec;          /* hash of what it says */
-    uint32_t edition;       /* q->edition when its jobspec was written */
-    uint64_t allocated;     /* and of what it has, if its resize is infeasible; 0: it is not */
-    char *gates;            /* a JSON array of the others' gates; NULL: none */
-    sl_sym node;            /* that it is bound to */
-    sl_sym target;          /* that it is to be bound to */
-    sl_sym sent;            /* that a binding was sent for: it may come to be there; 0: none */
-    sl_sym named;           /* the node that its annotation says; 0: none does */
-    sl_sym charged;         /* the node whose pools it is counted at as one of others */
-    sl_sym stands;          /* the node that it is counted at in any case */
-    int32_t index;          /* completion index; -1: none */
+    struct fq_usage *usage;     /* NULL: it takes nothing any more */
+    struct fq_usage *over;      /* its own: counted as others' in place of it; NULL: all of it is */
+    char *jobspec;              /* of one that is a job by itself, until it is bound */
+    char *refused;              /* why it has none */
+    struct fq_where *own_where; /* of a jobspec that is its owner's own (own.c) */
+    uint64_t spec;              /* hash of what it says */
+    uint32_t edition;           /* q->edition when its jobspec was written */
+    uint64_t allocated;         /* and of what it has, if its resize is infeasible; 0: it is not */
+    char *gates;                /* a JSON array of the others' gates; NULL: none */
+    sl_sym node;                /* that it is bound to */
+    sl_sym target;              /* that it is to be bound to */
+    sl_sym sent;                /* that a binding was sent for: it may come to be there; 0: none */
+    sl_sym named;               /* the node that its annotation says; 0: none does */
+    sl_sym charged;             /* the node whose pools it is counted at as one of others */
+    sl_sym stands;              /* the node that it is counted at in any case */
+    int32_t index;              /* completion index; -1: none */
     int32_t priority;
     char *claims;      /* of volumes: names in lines; NULL: none */
     bool awaits;       /* these are waited for, and it has no FluxJob */

@@ -85,6 +85,7 @@ static int compile(struct sl_fluxqueue *q, const struct fq_job *j, const char *t
     struct sl_constraint also = ask->also ? *ask->also : (struct sl_constraint){0};
     struct fq_jobspec_ask with = *ask;
     fq_volumes_where(q, j, a, &also);
+    fq_own_where(q, j, a, &also);
     with.also = &also;
     with.duration = j->seconds;
     int r = fq_jobspec_compile_ask(sl_match_graph(q->match), &q->universe, text, strlen(text),
@@ -292,7 +293,8 @@ void fq_submit(struct sl_fluxqueue *q, struct fq_job *j) {
     struct fq_jobspec_info info = {0};
     struct sl_match_request *request = NULL;
     struct sl_err err = {0};
-    uint64_t hash = sl_hash_u64(submission_hash(j), fq_volumes_hash(q, j)) | 1;
+    uint64_t hash = sl_hash_u64(submission_hash(j), fq_volumes_hash(q, j));
+    hash = sl_hash_u64(hash, fq_own_hash(q, j)) | 1;
 
     if (fq_volumes_wait(q, j))
         return;

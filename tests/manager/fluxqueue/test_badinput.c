@@ -1007,6 +1007,31 @@ static void test_far_begin(void **state) {
     assert_field(w, FLUXJOBS "/old-job", "status.state", "Running");
 }
 
+/* No kubelet takes a pod against its node selector, whatever its owner's jobspec says. */
+static void test_own_jobspec_elsewhere(void **state) {
+#define OWN                                                                                        \
+    "'fluxqueue/jobspec':'{version: 1, tasks: [], attributes: {system: {duration: 0}}, "           \
+    "resources: "                                                                                  \
+    "[{type: slot, count: 1, label: a, with: [{type: core, count: 1}]}]}'"
+#define ON(host) "'nodeSelector':{'kubernetes.io/hostname':'" host "'}"
+    struct world *w = *state;
+    node(w, "n0", "8");
+    node(w, "n1", "8");
+    pod(w, "free", "1", OWN, "");
+    pod(w, "on-n1", "1", OWN, ON("n1"));
+    pod(w, "nowhere", "1", OWN, ON("n2"));
+    create(w, JOBS,
+           "{'metadata':{'name':'j','labels':{'fluxqueue.seen':'yes'},'annotations':{" OWN "}},"
+           "'spec':{'suspend':true,'template':{'metadata':{'labels':{'fluxqueue.seen':'yes'}},"
+           "'spec':{'containers':[{'name':'c'}]," ON("n1") "}}}}");
+    run(w, 5 * SL_SEC);
+    assert_field(w, PODS "/free", "spec.nodeName", "n0");
+    assert_field(w, PODS "/on-n1", "spec.nodeName", "n1");
+    assert_field(w, PODS "/nowhere", "spec.nodeName", "");
+    assert_field(w, FLUXJOBS "/nowhere-pod", "status.reason", "Unsatisfiable");
+    assert_field(w, FLUXJOBS "/j-job", "status.nodeList", "n1");
+}
+
 int main(void) {
     sl_log_set(SL_LOG_ERROR);
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -1026,6 +1051,7 @@ int main(void) {
         TEST(test_dotted_names),
         TEST(test_refused_fluxjob),
         TEST(test_far_begin),
+        TEST(test_own_jobspec_elsewhere),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

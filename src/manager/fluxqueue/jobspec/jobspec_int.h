@@ -80,7 +80,10 @@ int fq_where_read(yyjson_val *spec, const struct sl_podset_spec *p, struct sl_ar
 
 /* ---- terms.c ---- */
 
-/* The constraint of a list of node selector terms, in the arena. */
+/* The constraint of the spec of a pod, in the arena: its node selector and required affinity. */
+int fq_where_pod(yyjson_val *spec, struct sl_arena *a, struct sl_constraint *ret,
+                 struct sl_err *err) _must_check_;
+/* That of a list of node selector terms. */
 int fq_where_terms(yyjson_val *terms, struct sl_arena *a, struct sl_constraint *ret,
                    struct sl_err *err) _must_check_;
 /* Is a node with these labels one of them? Not for what fq_constraint_compile has made of it. */
