@@ -94,6 +94,8 @@ void fq_limits_deleted(void *ctx, struct sl_rec *r);
 void fq_limits_free(struct sl_rec *r);
 /* What the pod spec of a template becomes in its namespace, to be freed; NULL: what it is. */
 yyjson_doc *fq_limits_apply(const struct sl_fluxqueue *q, sl_sym ns, yyjson_val *spec);
+/* The same of what its RuntimeClass says about nodes, alone. */
+yyjson_doc *fq_runtime_apply(const struct sl_fluxqueue *q, yyjson_val *spec);
 
 /* ---- groups of pods (groups.c) ---- */
 
