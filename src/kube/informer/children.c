@@ -110,10 +110,7 @@ const char *sl_rec_child_name(const struct sl_rec *owner, const char *base, cons
         tail[i] = letters[h % (sizeof letters - 1)];
     /* As generateName does it: 63 characters are the longest that fit every use of a name. It has
      * no dash behind a dot. */
-    size_t kept = strnlen(base, 57);
-    while (kept > 0 && base[kept - 1] == '.')
-        kept--;
-    sl_fmt(out, SL_REC_NAME, "%.*s-%s", (int)kept, base, tail);
+    sl_fmt(out, SL_REC_NAME, "%.*s-%s", sl_fmt_cut(base, 57, "."), base, tail);
     return out;
 }
 

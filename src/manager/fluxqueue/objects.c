@@ -38,13 +38,10 @@ enum sl_flux_type fq_type_of_rec(const struct sl_rec *r) {
 /* A name that would be too long is cut, and ends with a digest of all of it. */
 const char *fq_job_name(enum sl_flux_type type, const char *object, char out[SL_REC_NAME]) {
     const char *suffix = types[type].suffix;
-    int kept = 200;
-    while (kept > 0 && strnlen(object, 200) == 200 && object[kept - 1] == '.')
-        kept--; /* no name has a dash behind a dot */
     if (strlen(object) + 1 + strlen(suffix) <= SL_REC_MAX_NAME)
         sl_fmt(out, SL_REC_NAME, "%s-%s", object, suffix);
     else
-        sl_fmt(out, SL_REC_NAME, "%.*s-%016llx-%s", kept, object,
+        sl_fmt(out, SL_REC_NAME, "%.*s-%016llx-%s", sl_fmt_cut(object, 200, "."), object,
                (unsigned long long)sl_digest_str(11, object), suffix);
     return out;
 }
