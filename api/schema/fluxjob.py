@@ -2,7 +2,7 @@
 """FluxJob: what a Pod, Job, set or pod group asks of the resource graph, and where it runs.
 
 The kind is fluxqueue's: every object that its own definition accepts is accepted here. So no field is required, and
-src/manager/admission/fluxjob_review.c checks what the schema does not.
+src/manager/admission/flux/fluxjob.c checks what the schema does not.
 """
 
 from .shapes import (

@@ -109,6 +109,8 @@ struct sl_graph *sl_graph_clone(const struct sl_graph *g) {
 
 /* ---- adding ---- */
 
+_Static_assert(SL_GRAPH_MAX_SIZE <= INT64_MAX / SL_GRAPH_MAX_VERTICES, "sums of sizes fit");
+
 static int check_symbol_count(const struct sl_graph *g, uint32_t n, struct sl_err *err) {
     if (g->syms.names.n + n > SL_SYM_MAX)
         return sl_err_set(err, SL_ELIMIT, "more than %u different names and values", SL_SYM_MAX);

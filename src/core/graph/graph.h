@@ -21,7 +21,7 @@
 
 #define SL_GRAPH_MAX_VERTICES (UINT32_C(1) << 24)
 #define SL_GRAPH_MAX_DEPTH 64u
-#define SL_GRAPH_MAX_SIZE (INT64_C(1) << 48)  /* of one pool; sums of them fit into an int64 */
+#define SL_GRAPH_MAX_SIZE (INT64_C(1) << 38)  /* of one pool; the sum of all fits into an int64 */
 #define SL_GRAPH_DIVISIBLE "sluice.divisible" /* a property: the pool is given out by amounts */
 #define SL_GRAPH_CONTAINMENT "containment"
 

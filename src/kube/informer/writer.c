@@ -37,11 +37,9 @@
  * work; and no more. */
 #define WAITING 4
 #define LINE_PER_WAITING 32u
-#define MAX_WAITING 20
+#define MAX_WAITING 48       /* with which the client has a request on each of its connections */
 #define BUSY (100 * SL_MSEC) /* a lane that sent something is taken to be in use for so long */
-
-/* A modest lane rests so many times as long as its request took. */
-static const uint8_t rests[SL_WRITER_LANES] = {0, 4, 0};
+#define REST 4               /* a throttled lane pauses so many times as long as its request took */
 
 enum state { IDLE, READY, DELAYED, FLYING };
 
@@ -398,8 +396,7 @@ static void on_written(void *ctx, const struct sl_kube_reply *r) {
     struct sl_writer *q = s->q;
     enum sl_written how = outcome(r->status);
 
-    q->lanes[s->lane].rests_until =
-        q->client->mono + rests[s->lane] * (q->client->mono - s->sent_at);
+    q->lanes[s->lane].rests_until = q->client->mono + REST * (q->client->mono - s->sent_at);
     report_begin(q, s->obj);
     q->owner.done(q->owner.ctx, s->obj, &s->w, how, r);
     if (!report_end(q)) {

@@ -21,9 +21,9 @@
  * Objects are numbers of the owner, dense from 0 (SL_WRITER_MAX_OBJECTS). Lanes: a lower lane is
  * served first; a higher one only uses the capacity that lower ones leave, but is not starved (it
  * gets one in 16 turns). While a lower lane is in use, a higher one is throttled: one request at a
- * time, beside those of the first lane, and in the second lane then a pause of four times as long.
- * A server that is short of CPU so spends it on the writes that others depend on, and writes in the
- * second lane are coalesced meanwhile.
+ * time, beside those of the first lane, and then a pause of four times as long. A server that is
+ * short of CPU so spends it on the writes that others depend on, and writes in the second lane are
+ * coalesced meanwhile.
  *
  * The owner may call want, want_at, forget and busy in its callbacks, but neither tick nor free.
  * 'next' has to be evaluated again after every callback of the API client.

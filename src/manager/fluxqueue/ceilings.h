@@ -22,14 +22,13 @@
 #define FQ_END (INT64_C(1) << 40)     /* of the graph's time, seconds */
 #define FQ_MAX_ASKS 64u               /* requests of podsets that are kept compiled */
 #define FQ_MAX_POSITION 1000u         /* jobs further behind are not told their places */
-#define FQ_MAX_PORTS 32u /* different host ports that jobs ask for; each is a pool of all nodes */
-#define FQ_PORT_AGE 2u   /* graphs that have a port for which no Workload asked again */
-#define FQ_MAX_LATER 64u /* times that are tried for several podsets of a Workload */
-#define FQ_MAX_RETRIES                                                                             \
-    64u                   /* rejected jobs that are tried again at once: less if that takes long   \
-                           */
-#define FQ_MAX_JUDGED 16u /* waiting jobs that are looked at at once: are they possible? */
-#define FQ_MAX_FILLS 64u  /* nodes that get back what they have lost, in one turn of a job */
+#define FQ_MAX_PORTS 32u   /* different host ports that jobs ask for; each is a pool of all nodes */
+#define FQ_PORT_AGE 2u     /* graphs that have a port for which no Workload asked again */
+#define FQ_MAX_LATER 64u   /* times that are tried for several podsets of a Workload */
+#define FQ_MAX_RETRIES 64u /* rejected jobs that are tried again at once, or fewer */
+#define FQ_MAX_JUDGED 16u  /* waiting jobs that are looked at at once: are they possible? */
+#define FQ_MAX_FILLS 64u   /* nodes that get back what they have lost, in one turn of a job */
+#define FQ_MAX_SPECIALS 16u  /* pods with claims of their own, the same */
 #define FQ_MAX_SPLIT 100000u /* steps to find which slots are on which node */
 
 #define FQ_REBUILD_PAUSE (100 * SL_MSEC) /* between two graphs: nodes come in bursts */

@@ -212,14 +212,16 @@ bool sl_exact_place(struct sl_fluxqueue *q, const struct sl_exact_owner *o,
         sl_fmt_short(why, why_len, "%s", not_now ? not_now : "it has too many podsets");
         return false;
     }
+    if (slice_before(q, o)) {
+        sl_exact_release(q, o->key);
+        return place_slice(q, o, v, n, ret_refused, why, why_len);
+    }
     bool reserved = x && x->later; /* and stays so if there is nothing now */
     lift_behind(q, x, &behind);
     if (reserved)
         sl_exact_set_aside(q, o->key, true);
     else
         sl_exact_release(q, o->key);
-    if (slice_before(q, o)) /* which has no reservation */
-        return place_slice(q, o, v, n, ret_refused, why, why_len);
     bool fine = fq_exact_find(q, o, v, n, NULL, &f, ret_refused);
     if (!fine)
         fq_exact_explain(q, o, v, *ret_refused, NULL, why, why_len);
@@ -435,7 +437,7 @@ uint32_t sl_exact_held(const struct sl_fluxqueue *q, uint64_t key, struct sl_are
         for (uint32_t k = 0; k < x->seats.n; k++) {
             const struct fq_seat *s = &x->seats.v[k];
             const struct fq_node *n = s->podset == i ? fq_node_find(q, s->node) : NULL;
-            sl_sym host = n ? fq_hostname(q, n) : 0;
+            sl_sym host = n ? n->hostname : 0;
             if (s->podset == i)
                 nodes[v[i].n++] = (struct sl_exact_node){
                     sl_arena_strdup(a, fq_str(q, host ? host : s->node)), s->count};

@@ -193,7 +193,7 @@ void fq_exact_plain_sync(struct sl_fluxqueue *q, struct fq_pod *p) {
 static const struct fq_node *node_by_label(const struct sl_fluxqueue *q, sl_sym host) {
     uint32_t at = 0;
     for (struct sl_rec *r; (r = sl_inf_each(q->inf, FQ_NODE, &at));)
-        if (fq_hostname(q, fq_node_of(r)) == host)
+        if (fq_node_of(r)->hostname == host)
             return fq_node_of(r);
     return NULL;
 }
@@ -201,7 +201,7 @@ static const struct fq_node *node_by_label(const struct sl_fluxqueue *q, sl_sym 
 /* As good as always it is the name. */
 sl_sym fq_exact_node_of_host(const struct sl_fluxqueue *q, sl_sym host) {
     const struct fq_node *n = fq_node_find(q, host);
-    if (n && fq_hostname(q, n) == host)
+    if (n && n->hostname == host)
         return host;
     n = node_by_label(q, host);
     return n ? sl_sym_put(&q->inf->syms, n->rec.name) : host;

@@ -32,7 +32,7 @@ static uint32_t take(struct sl_fluxqueue *q, const struct sl_grant *g, uint32_t 
         sl_sym node = sl_graph_vertex(graph, p->v)->type == pods ? fq_node_at(q, p->v) : 0;
         uint32_t n = (uint32_t)(whole ? g->n_slots / nodes : p->needs);
         const struct fq_node *there = fq_node_find(q, node);
-        if (!there || !fq_hostname(q, there) || !n)
+        if (!there || !there->hostname || !n)
             continue;
         *sl_vec_push(&f->seats) = (struct fq_seat){.node = node, .podset = podset, .count = n};
         sum += n;

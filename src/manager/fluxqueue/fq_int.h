@@ -258,6 +258,8 @@ bool fq_places_admitted(struct sl_fluxqueue *q, struct fq_job *j, bool *ret);
 /* Those of one node stand side by side, and of these those of one kind. */
 void fq_places_sort(struct fq_job *j);
 void fq_submit(struct sl_fluxqueue *q, struct fq_job *j);
+/* It has no reservation any more: its events say so. */
+void fq_drop_estimate(struct fq_job *j);
 /* The node that a vertex is part of, by its name; 0: none. */
 sl_sym fq_node_at(struct sl_fluxqueue *q, sl_vtx v);
 /* Those that were rejected are to be tried again, since they might fit now. */

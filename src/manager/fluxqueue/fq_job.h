@@ -114,6 +114,7 @@ struct fq_job {
     sl_time grow_at;   /* mono: not before */
     sl_time missed;    /* mono: since when its object is not there; 0: it is */
     uint32_t grown;    /* what was missing when some was found; 0: none was */
+    uint32_t special;  /* which of the pods with claims of their own is looked for next */
     struct fq_recorded recorded;
     char *ran_on;     /* one that had ended before the start: its nodes, until that is recorded */
     uint32_t ran;     /* of the same: so many pods had places there at the end */

@@ -31,6 +31,7 @@ struct fq_pool {
 struct fq_node {
     struct sl_rec rec;
     SL_VEC(struct fq_label) labels; /* by key */
+    sl_sym hostname;                /* of them, kubernetes.io/hostname; 0: none */
     SL_VEC(sl_sym) taints;          /* "taint:KEY=VALUE:EFFECT" */
     SL_VEC(struct fq_pool) pools;   /* by name */
     uint64_t hash, structure;       /* of the object; of what decides its vertices */
@@ -93,9 +94,7 @@ int64_t fq_units(const char *resource, sl_quantity amount, bool up);
 const char *fq_type_of(const char *resource);
 /* The same without telling anybody: for a question, to be taken back. */
 void fq_pod_shift(struct sl_fluxqueue *q, struct fq_pod *p, int sign);
-/* The value of its label kubernetes.io/hostname; 0: it has none. */
-sl_sym fq_hostname(const struct sl_fluxqueue *q, const struct fq_node *n);
-/* That of any label. */
+/* The value of a label; 0: it has none. */
 sl_sym fq_node_label(const struct sl_fluxqueue *q, const struct fq_node *n, const char *key);
 /* There are other levels: a change of a node is one of these from now on. */
 void fq_nodes_relevel(struct sl_fluxqueue *q);

@@ -33,6 +33,7 @@ struct fq_obj {
     char *priority_class;   /* to be looked up; NULL: none */
     bool suspended;         /* Jobs */
     bool finished, failed;  /* Jobs */
+    bool ending;            /* Jobs: none of its pods is left */
     bool named;             /* its template has the label of a job id */
     bool told;              /* it has the label of what can never run */
     bool part;              /* ReplicaSets: of a Deployment */

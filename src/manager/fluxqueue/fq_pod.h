@@ -62,6 +62,7 @@ struct fq_pod {
     uint32_t edition;           /* q->edition when its jobspec was written */
     uint64_t allocated;         /* and of what it has, if its resize is infeasible; 0: it is not */
     char *gates;                /* a JSON array of the others' gates; NULL: none */
+    bool overgated;             /* that would be too long, and is none */
     sl_sym node;                /* that it is bound to */
     sl_sym target;              /* that it is to be bound to */
     sl_sym sent;                /* that a binding was sent for: it may come to be there; 0: none */

@@ -214,12 +214,14 @@ bool fq_node_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     struct fq_node before = *n;
     memset(&n->labels, 0, sizeof n->labels);
     memset(&n->taints, 0, sizeof n->taints);
+    n->hostname = 0;
     n->up = up;
     n->usable = sl_json_size(labels) <= FQ_MAX_LABELS &&
                 sl_json_size(taints) <= FQ_MAX_NODE_TAINTS &&
                 sl_json_size(allocatable) <= FQ_MAX_RESOURCES;
     if (n->usable) {
         read_labels(q, n, labels);
+        n->hostname = fq_node_label(q, n, HOSTNAME);
         read_taints(q, n, o);
         read_pools(q, n, allocatable);
     } else {
@@ -286,10 +288,6 @@ sl_sym fq_node_label(const struct sl_fluxqueue *q, const struct fq_node *n, cons
         if (n->labels.v[i].key == y)
             return n->labels.v[i].value;
     return 0;
-}
-
-sl_sym fq_hostname(const struct sl_fluxqueue *q, const struct fq_node *n) {
-    return fq_node_label(q, n, HOSTNAME);
 }
 
 struct fq_node *fq_node_find(const struct sl_fluxqueue *q, sl_sym name) {

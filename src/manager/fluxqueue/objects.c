@@ -132,6 +132,22 @@ static uint32_t pods_of(const struct sl_rec *r, yyjson_val *o) {
     return (uint32_t)(left < 0 ? 0 : left < parallelism ? left : parallelism);
 }
 
+/* A Job of which no pods are left, though it is not scaled to zero: it is about to be over, which
+ * Kubernetes says in a later write. */
+static bool is_ending(const struct fq_obj *x, yyjson_val *o) {
+    return x->rec.kind == FQ_JOB && x->pods == 0 && sl_json_int32(o, "spec.parallelism", 1) > 0 &&
+           sl_json_int32(o, "status.succeeded", 0) +
+                   count_indexes(sl_json_str(o, "status.failedIndexes")) >
+               0;
+}
+
+/* What becomes of it is decided, though pods of it may still have to end. */
+static bool is_decided(const struct fq_obj *x, yyjson_val *o, const char *condition,
+                       const char *before) {
+    return x->rec.kind == FQ_JOB &&
+           (sl_json_condition(o, condition) || sl_json_condition(o, before));
+}
+
 /* spec: of a pod of its template. */
 static void read_jobspec(struct sl_fluxqueue *q, struct fq_obj *x, yyjson_val *o,
                          yyjson_val *spec) {
@@ -171,9 +187,10 @@ bool fq_obj_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     uint64_t hash = sl_json_hash(sl_json_hash(3, sl_json_at(o, "metadata.annotations")),
                                  sl_json_at(o, "metadata.labels"));
     x->suspended = sl_json_bool(o, "spec.suspend", false);
-    x->failed = r->kind == FQ_JOB && sl_json_condition(o, "Failed");
-    x->finished = x->failed || (r->kind == FQ_JOB && sl_json_condition(o, "Complete"));
+    x->failed = is_decided(x, o, "Failed", "FailureTarget");
+    x->finished = x->failed || is_decided(x, o, "Complete", "SuccessCriteriaMet");
     x->pods = pods_of(r, o);
+    x->ending = is_ending(x, o);
     x->partition = (uint32_t)sl_json_int32(o, "spec.updateStrategy.rollingUpdate.partition", 0);
     x->told = sl_json_label_opt(o, SL_FLUX_UNSCHEDULABLE) != NULL;
     x->part = r->kind == FQ_REPLICASET && is_part(o);

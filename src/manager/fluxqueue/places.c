@@ -14,10 +14,11 @@
 struct live {
     SL_VEC(struct fq_pod *) v;
     uint32_t bound;
-    uint32_t *has;         /* by pod: its place; SL_MAP_NONE: none */
-    struct sl_map by_node; /* -> the first place there */
-    uint32_t *next;        /* by place: the next one of its node; SL_MAP_NONE: none */
-    uint32_t first;        /* no place before is free */
+    uint32_t *has;                  /* by pod: its place; SL_MAP_NONE: none */
+    struct sl_map by_node;          /* -> the first place there */
+    uint32_t *next;                 /* by place: the next one of its node; SL_MAP_NONE: none */
+    uint32_t first;                 /* no place before is free and good */
+    uint32_t of_kind[FQ_MAX_KINDS]; /* how many there are of each kind of slots */
     bool *good;   /* by place: its node would take a pod now; NULL: as it did when it was given */
     bool unknown; /* that cannot be said before there is a new graph */
     bool later;   /* it has to be asked again */
@@ -252,7 +253,8 @@ static void assign(struct sl_fluxqueue *q, struct fq_job *j, struct live *l, str
     uint32_t want = p->index >= 0 ? (uint32_t)p->index : j->places.n, tries = 0;
     if (want < j->places.n && assign_to(q, j, l, p, want, SAME_SIZE))
         return;
-    while (l->first < j->places.n && j->places.v[l->first].pod != FQ_NO_POD)
+    while (l->first < j->places.n &&
+           (j->places.v[l->first].pod != FQ_NO_POD || !is_good(l, l->first)))
         l->first++;
     for (uint32_t i = l->first; i < j->places.n; i++)
         if (assign_to(q, j, l, p, i, SAME_SIZE))
@@ -343,15 +345,13 @@ static bool give_back_bad(struct sl_fluxqueue *q, struct fq_job *j, struct live 
 }
 
 /* A pod has no place: of its kind, or of the first that has lost some. */
-static void miss(struct fq_job *j, const struct fq_pod *p) {
-    uint32_t kind = p->kind, has[FQ_MAX_KINDS] = {0};
+static void miss(struct fq_job *j, const struct live *l, const struct fq_pod *p) {
+    uint32_t kind = p->kind;
     j->missing++;
     if (j->n_kinds == 0)
         return;
-    for (uint32_t i = 0; i < j->places.n; i++)
-        has[j->places.v[i].kind]++;
     for (uint32_t k = 0; k < j->n_kinds && kind == FQ_ANY_KIND; k++)
-        if (has[k] + j->kinds[k].missing < j->kinds[k].count)
+        if (l->of_kind[k] + j->kinds[k].missing < j->kinds[k].count)
             kind = k;
     j->kinds[kind < j->n_kinds ? kind : 0].missing++;
 }
@@ -362,7 +362,15 @@ static uint32_t still_needed(const struct sl_fluxqueue *q, const struct fq_job *
         return 0;
     if (o->kind == FQ_POD)
         return !fq_pod_of(o)->ended;
+    if (fq_obj_of(o)->ending)
+        return j->expected;
     return fq_obj_of(o)->finished ? 0 : fq_obj_of(o)->pods;
+}
+
+/* How many pods it has, as people see it: what is decided has those that it had. */
+static uint32_t shown_pods(const struct sl_fluxqueue *q, const struct fq_job *j, uint32_t needed) {
+    struct sl_rec *o = fq_job_object(q, j);
+    return o && o->kind == FQ_JOB && fq_obj_of(o)->finished ? j->expected : needed;
 }
 
 /* Those that have not ended, in their order; no place is anybody's yet. */
@@ -372,6 +380,7 @@ static void collect(struct sl_fluxqueue *q, struct fq_job *j, struct live *l) {
         j->places.v[i].pod = FQ_NO_POD;
         if (!j->places.v[i].size)
             j->places.v[i].size = j->slot_size; /* as it was held */
+        l->of_kind[j->places.v[i].kind]++;
     }
     for (struct fq_pod *p; (p = fq_job_next_pod(q, j, &at));) {
         if (p->ended || p->rec.gone || fq_group_leaves_out(q, j, p)) {
@@ -456,7 +465,7 @@ static void give_out(struct sl_fluxqueue *q, struct fq_job *j, struct live *l) {
         if (fq_pod_waits(p))
             assign(q, j, l, p);
         if (fq_pod_waits(p)) {
-            miss(j, p);
+            miss(j, l, p);
             j->odd += fq_pod_is_odd(j, p);
         }
     }
@@ -464,7 +473,7 @@ static void give_out(struct sl_fluxqueue *q, struct fq_job *j, struct live *l) {
 
 void fq_places_sync(struct sl_fluxqueue *q, struct fq_job *j) {
     struct live l = {0};
-    uint32_t expected = still_needed(q, j);
+    uint32_t needed = still_needed(q, j), shown = shown_pods(q, j, needed);
 
     collect(q, j, &l);
     if (q->match && j->slot_hash != fq_slot_hash(q, j)) {
@@ -480,7 +489,7 @@ void fq_places_sync(struct sl_fluxqueue *q, struct fq_job *j) {
     look_at_nodes(q, j, &l);
     give_out(q, j, &l);
     bool kinds = j->n_kinds && j->type == SL_FLUX_POD_GROUP;
-    bool fewer = !kinds && give_back(j, &l, l.v.n > expected ? l.v.n : expected);
+    bool fewer = !kinds && give_back(j, &l, l.v.n > needed ? l.v.n : needed);
     fewer |= give_back_bad(q, j, &l);
     fewer |= kinds && fq_kinds_give_back(q, j); /* last: it does not know of l.good */
     if (fewer) {
@@ -490,9 +499,9 @@ void fq_places_sync(struct sl_fluxqueue *q, struct fq_job *j) {
     }
     if (!l.unknown && !l.later)
         j->admitted = q->node_changes;
-    if (l.bound != j->bound_pods || expected != j->expected) {
+    if (l.bound != j->bound_pods || shown != j->expected) {
         j->bound_pods = l.bound;
-        j->expected = expected;
+        j->expected = shown;
         fq_job_touch(j);
     }
     for (uint32_t i = 0; i < l.v.n; i++)

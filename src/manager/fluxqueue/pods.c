@@ -75,7 +75,7 @@ static void read_gates(struct fq_pod *p, yyjson_val *gates) {
     size_t i, n;
     yyjson_val *g;
     uint32_t others = 0;
-    p->gated = false;
+    p->gated = p->overgated = false;
     sl_jw_array(&w, NULL);
     yyjson_arr_foreach (gates, i, n, g) {
         if (strcmp(sl_json_str(g, "name"), SL_FLUX_GATE) == 0) {
@@ -86,7 +86,8 @@ static void read_gates(struct fq_pod *p, yyjson_val *gates) {
         others++;
     }
     sl_jw_end(&w);
-    fq_set_text(&p->gates, others && !sl_buf_full(&b) ? sl_buf_str(&b) : NULL);
+    p->overgated = others && sl_buf_full(&b);
+    fq_set_text(&p->gates, p->overgated ? "" : others ? sl_buf_str(&b) : NULL);
 }
 
 /* A pod that is a job by itself needs a jobspec; whose owner is one of ours is part of its job. */
@@ -383,6 +384,17 @@ void fq_build_binding(struct sl_fluxqueue *q, struct fq_pod *p, struct sl_write 
     sl_jw_str(&w->json, "name", fq_str(q, p->target));
 }
 
+/* Its gate can be removed and its node be given to it; if not, an event says why. */
+static bool may_go(const struct fq_pod *p) {
+    if (!p->overgated)
+        return fq_kube_may_go(p);
+    sl_rec_event(&p->rec, SL_FLUX_SCHEDULER, true, "FailedScheduling",
+                 "The scheduling gates of others have more than %u bytes: one is removed when they "
+                 "have less",
+                 MAX_GATES);
+    return false;
+}
+
 /* Bindings go before the news that there is none, or never will be. */
 uint32_t fq_pod_lane(const struct sl_rec *r) {
     const struct fq_pod *p = SL_CONTAINER_OF(r, const struct fq_pod, rec);
@@ -407,7 +419,7 @@ bool fq_pod_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
         return false;
     if (!p->binds && fq_kube_build(p, w))
         return true;
-    if (!p->target || !fq_kube_may_go(p))
+    if (!p->target || !may_go(p))
         return false;
     if (p->gated || (p->binds && p->named && p->named != p->target)) { /* or it got another place */
         build_ungate(q, p, j, w);

@@ -90,23 +90,28 @@ struct asked {
     sl_sym y;
     sl_time since;
 };
-typedef SL_VEC(struct asked) asked_ports;
+/* There may be as many as there are ports: anybody can ask for some. */
+struct asked_ports {
+    SL_VEC(struct asked) all;
+    struct sl_map by_port; /* -> the place */
+};
 
-static void add_port(const struct sl_fluxqueue *q, sl_sym port, sl_time since, asked_ports *to) {
+static void add_port(const struct sl_fluxqueue *q, sl_sym port, sl_time since,
+                     struct asked_ports *to) {
     const char *name = fq_str(q, port);
-    uint32_t k = 0;
     if (!fq_port_is(name))
         return;
-    while (k < to->n && to->v[k].y != port)
-        k++;
-    if (k == to->n)
-        *sl_vec_push(to) = (struct asked){name, port, since};
-    else if (since < to->v[k].since)
-        to->v[k].since = since;
+    uint32_t k = sl_map_get(&to->by_port, port);
+    if (k == SL_MAP_NONE) {
+        sl_map_add(&to->by_port, port, to->all.n);
+        *sl_vec_push(&to->all) = (struct asked){name, port, since};
+    } else if (since < to->all.v[k].since) {
+        to->all.v[k].since = since;
+    }
 }
 
 static void add(const struct sl_fluxqueue *q, const struct fq_usage *u, sl_time since,
-                asked_ports *to) {
+                struct asked_ports *to) {
     for (uint32_t i = 0; u && i < u->n; i++)
         add_port(q, u->v[i].resource, since, to);
 }
@@ -116,7 +121,7 @@ static void add_held(struct sl_fluxqueue *q, const struct fq_usage *u, void *to)
     add(q, u, 0, to);
 }
 
-static void add_asked(struct sl_fluxqueue *q, asked_ports *to) {
+static void add_asked(struct sl_fluxqueue *q, struct asked_ports *to) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < q->asked_ports.n; i++) {
         struct fq_asked_port a = q->asked_ports.v[i];
@@ -138,24 +143,26 @@ static int by_age(const void *a, const void *b) {
 
 /* Of too many those that were asked for first, so that nobody loses one to whoever asks for many.
  * By name, so that a process that starts anew has the same. */
-static void choose(struct sl_fluxqueue *q, asked_ports *v) {
-    if (v->n)
-        qsort(v->v, v->n, sizeof *v->v, by_age);
-    q->ports_wanted = v->n > FQ_MAX_PORTS;
+static void choose(struct sl_fluxqueue *q, struct asked_ports *of) {
+    struct asked *v = of->all.v;
+    uint32_t n = of->all.n;
+    if (n)
+        qsort(v, n, sizeof *v, by_age);
+    q->ports_wanted = n > FQ_MAX_PORTS;
     if (q->ports_wanted) {
-        sl_log(SL_LOG_WARN, "host ports without a pool: too many different ones",
-               SL_I("ports", v->n), SL_I("limit", FQ_MAX_PORTS));
-        v->n = FQ_MAX_PORTS;
+        sl_log(SL_LOG_WARN, "host ports without a pool: too many different ones", SL_I("ports", n),
+               SL_I("limit", FQ_MAX_PORTS));
+        n = FQ_MAX_PORTS;
     }
-    if (v->n)
-        qsort(v->v, v->n, sizeof *v->v, by_name);
+    if (n)
+        qsort(v, n, sizeof *v, by_name);
     sl_vec_clear(&q->ports);
-    for (uint32_t i = 0; i < v->n; i++)
-        *sl_vec_push(&q->ports) = v->v[i].y;
+    for (uint32_t i = 0; i < n; i++)
+        *sl_vec_push(&q->ports) = v[i].y;
 }
 
 void fq_ports_collect(struct sl_fluxqueue *q) {
-    asked_ports v = {0};
+    struct asked_ports v = {0};
     uint32_t at = 0;
     for (struct sl_rec *r; (r = sl_inf_each(q->inf, FQ_POD, &at));)
         if (fq_pod_of(r)->ours)
@@ -168,7 +175,8 @@ void fq_ports_collect(struct sl_fluxqueue *q) {
     fq_exact_each_usage(q, add_held, &v);
     add_asked(q, &v);
     choose(q, &v);
-    sl_vec_free(&v);
+    sl_vec_free(&v.all);
+    sl_map_done(&v.by_port);
 }
 
 void fq_ports_put(struct sl_fluxqueue *q, struct fq_node *n) {

@@ -131,8 +131,7 @@ static uint64_t submission_hash(const struct fq_job *j) {
     return sl_hash_u64(h, (uint64_t)(uint32_t)j->priority) | 1;
 }
 
-/* It has no reservation any more. */
-static void drop_estimate(struct fq_job *j) {
+void fq_drop_estimate(struct fq_job *j) {
     char text[SL_STAMP_TEXT];
     if (!j->estimate)
         return;
@@ -144,7 +143,7 @@ static void drop_estimate(struct fq_job *j) {
 }
 
 static void refuse(struct fq_job *j, int code, const struct sl_err *err) {
-    drop_estimate(j);
+    fq_drop_estimate(j);
     if (code == SL_ENOENT)
         fq_job_set_state(j, FQ_WAITING, "NoSuchResource", "%s", err->text);
     else
@@ -266,7 +265,7 @@ static bool is_impossible(struct sl_fluxqueue *q, const struct fq_job *j,
 static void reject(struct sl_fluxqueue *q, struct fq_job *j,
                    const struct sl_match_request *request) {
     j->queued = false;
-    drop_estimate(j);
+    fq_drop_estimate(j);
     j->rejected = q->capacity;
     if (request && pods_fit(q, j) && fq_graph_could(q, request)) {
         fq_job_set_state(j, FQ_WAITING, "Busy", "Pods of others use what it requests");
@@ -322,7 +321,7 @@ void fq_submit(struct sl_fluxqueue *q, struct fq_job *j) {
     }
     keep_queue(j, queue_of(q, j, &info));
     if (too_early(q, j, info.begin > j->begin ? info.begin : j->begin)) {
-        drop_estimate(j);
+        fq_drop_estimate(j);
         sl_match_request_free(request);
         return;
     }
@@ -348,13 +347,13 @@ void fq_submit(struct sl_fluxqueue *q, struct fq_job *j) {
         return;
     }
     if (r == SL_ELIMIT) { /* there is room when others have started */
-        drop_estimate(j);
+        fq_drop_estimate(j);
         fq_job_set_state(j, FQ_WAITING, "QueueIsFull", "%s", err.text);
         sl_rec_reconcile_at(&j->rec, sl_time_add(q->client->wall, FQ_FULL_PAUSE));
         return;
     }
     if (r < 0) {
-        drop_estimate(j);
+        fq_drop_estimate(j);
         fq_job_set_state(j, FQ_REJECTED, r == SL_ENOENT ? "NoSuchQueue" : "NotSubmitted", "%s",
                          err.text);
         return;
@@ -591,7 +590,7 @@ static void apply(struct sl_fluxqueue *q, const struct sl_decision *d) {
         fq_show_estimate(q, j);
         break;
     case SL_DECIDED_UNRESERVE:
-        drop_estimate(j);
+        fq_drop_estimate(j);
         set_waiting(j);
         break;
     case SL_DECIDED_REJECT:
@@ -613,7 +612,7 @@ static bool end_of_pass(struct sl_fluxqueue *q) {
         if (j->held && j->missing)
             sl_rec_enqueue(r);
         if (j->queued && j->state != FQ_RESERVED)
-            drop_estimate(j);
+            fq_drop_estimate(j);
     }
     return true;
 }
@@ -811,34 +810,68 @@ static void show_missing(const struct sl_fluxqueue *q, struct fq_job *j, uint32_
 }
 
 /* A pod without a place that has claims of its own: it is looked for by itself. */
-static const struct fq_pod *special(const struct sl_fluxqueue *q, const struct fq_job *j) {
-    struct fq_pods_of at = {0};
+static bool is_special(const struct sl_fluxqueue *q, const struct fq_job *j,
+                       const struct fq_pod *p) {
     sl_time until;
-    for (struct fq_pod *p; (p = fq_job_next_pod(q, j, &at));)
-        if (p->claims && fq_pod_waits(p) && !fq_pod_is_odd(j, p) && !p->excess && !p->stranger &&
-            !fq_unbound_pauses(q, p, &until))
-            return p;
-    return NULL;
+    return p->claims && fq_pod_waits(p) && !fq_pod_is_odd(j, p) && !p->excess && !p->stranger &&
+           !fq_unbound_pauses(q, p, &until);
 }
 
-/* More of each kind; then all it has is held as one. */
-void fq_grow(struct sl_fluxqueue *q, struct fq_job *j) {
-    uint32_t n = 0, found;
+/* How many of each kind are missing besides the special ones; of a job without kinds it is the
+ * first. */
+struct others {
+    uint32_t missing[FQ_MAX_KINDS];
+};
 
+static void leave_out(const struct fq_job *j, const struct fq_pod *p, struct others *o) {
+    uint32_t k = p->kind < j->n_kinds ? p->kind : 0;
+    while (k + 1 < j->n_kinds && !o->missing[k]) /* it may be for any */
+        k++;
+    o->missing[k] -= o->missing[k] > 0;
+}
+
+/* One by one, as many in a turn as is worth it, and the next time those behind them first: one
+ * whose volume is nowhere keeps nobody else of its job waiting. */
+static uint32_t grow_special(struct sl_fluxqueue *q, struct fq_job *j, struct others *o) {
+    SL_VEC(const struct fq_pod *) v = {0};
+    struct fq_pods_of at = {0};
+    uint32_t found = 0, tried = 0;
+    for (struct fq_pod *p; (p = fq_job_next_pod(q, j, &at));)
+        if (is_special(q, j, p)) {
+            *sl_vec_push(&v) = p; /* NOLINT(bugprone-sizeof-expression): pointers */
+            leave_out(j, p, o);
+        }
+    for (; tried < v.n && tried < FQ_MAX_SPECIALS && !q->rebuild; tried++) {
+        const struct fq_pod *p = v.v[(j->special + tried) % v.n];
+        found += grow_by(q, j, j->n_kinds ? p->kind : FQ_ANY_KIND, 1, p);
+    }
+    j->special = v.n ? (j->special + tried) % v.n : 0;
+    sl_vec_free(&v);
+    return found;
+}
+
+/* Of each kind; then all it has is held as one. */
+static uint32_t grow_all(struct sl_fluxqueue *q, struct fq_job *j) {
+    struct others o = {{j->missing - j->odd - j->paused}};
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < j->n_kinds; k++)
+        o.missing[k] = j->kinds[k].missing;
+    n = grow_special(q, j, &o);
+    if (j->n_kinds == 0)
+        n += grow_by(q, j, FQ_ANY_KIND, o.missing[0], NULL);
+    for (uint32_t k = 0; k < j->n_kinds; k++)
+        n += grow_by(q, j, k, o.missing[k], NULL);
+    return n + (j->odd ? grow_odd(q, j) : 0);
+}
+
+void fq_grow(struct sl_fluxqueue *q, struct fq_job *j) {
     sl_rec_reconcile_at(&j->rec, sl_time_add(q->client->wall, FQ_GROW_PAUSE));
     if (!q->match || q->client->mono < j->grow_at)
         show_missing(q, j, j->missing);
     if (!q->match || q->rebuild || q->taints_changed || q->unranked || q->unobserved ||
         q->client->mono < j->grow_at)
         return;
-    const struct fq_pod *of = special(q, j);
-    if (of)
-        n = grow_by(q, j, j->n_kinds ? of->kind : FQ_ANY_KIND, 1, of);
-    else if (j->n_kinds == 0)
-        n = grow_by(q, j, FQ_ANY_KIND, j->missing - j->odd - j->paused, NULL);
-    for (uint32_t k = 0; !of && k < j->n_kinds; k++)
-        n += grow_by(q, j, k, j->kinds[k].missing, NULL);
-    found = n + (j->odd ? grow_odd(q, j) : 0);
+    uint32_t found = grow_all(q, j);
     if (found > 0) {
         fq_job_touch(j);
         j->places_version = j->version;

@@ -305,7 +305,7 @@ bool fq_volumes_wait(struct sl_fluxqueue *q, struct fq_job *j) {
         return false;
     fq_graph_release(q, j);
     j->queued_hash = j->rejected = 0;
-    j->estimate = 0;
+    fq_drop_estimate(j);
     fq_job_set_state(j, FQ_WAITING, "ClaimNotReady", "The PersistentVolumeClaim %s %s", name, why);
     return true;
 }

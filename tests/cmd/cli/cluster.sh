@@ -144,6 +144,10 @@ expected_TYPE=LABEL graph --level=or_slot=a/b
 is_there_twice graph --level=rack=a/b,rack=a/c
 is_there_twice graph --level=rack=a/b,row=a/b
 more_than_8 graph --level=a=a,b=b,c=c,d=d,e=e,f=f,g=g,h=h,i=i
+expected_names graph --resource=
+expected_names graph --resource=,
+expected_names graph --resource=cpu,
+expected_names graph --resource=cpu,,memory
 unexpected_argument graph nodes
 --timeout graph --timeout=0s
 did_you_mean_--namespace? queue --namespac=a
@@ -246,6 +250,10 @@ test_graph_table() {
     [[ $out =~ node\ +n1\ +eu-1\ +up\ +nvidia.com/gpu\ +2\ +0\ +0\ +2 ]] || fail 'no gpu'
     [[ $out =~ node\ +n2\ +eu-2\ +down\ +cpu\ +0\ +0\ +0\ +4 ]] || fail 'no n2'
     [[ $out =~ node\ +n3\ +-\ +up,\ cordoned\ +cpu\ +0\ +0\ +0\ +1.5 ]] || fail 'no n3'
+    # As many words from the right in each row.
+    sluice graph --jobs --resource=cpu
+    [[ $out =~ job\ +default/train-pod\ +n1\ +1\ pod\ +cpu\ +-\ +1\ +-\ +- ]] || fail 'no job'
+    same "$(awk 'NR > 1 && $1 == "node" { print $(NF - 3) }' <<<"$out" | xargs)" '3.75 6.5 0 0'
     sluice graph --resource=memory,pods
     exits 0 && lacks ' cpu '
     says ' pods ' && says ' memory '

@@ -356,6 +356,32 @@ static void amounts(void **state) {
     }
 }
 
+/* Of more resources than are shown the first are, and each of the others counts once, whatever has
+ * them. */
+static void many_resources(void **state) {
+    char names[72][32] = {"pods", "cpu"};
+    struct sl_fluxqueue_view view = {0};
+    struct cli_graph m;
+    (void)state;
+    for (size_t i = 2; i < SL_LEN(names); i++)
+        sl_fmt(names[i], sizeof names[i], "example.com/r%02zu", i);
+    for (int node = 0; node < 3; node++)
+        for (size_t i = SL_LEN(names); i-- > 0;)
+            *sl_vec_push(&view.uses) = (struct sl_fluxqueue_use){.resource = names[i], .total = 1};
+    cli_graph_init(&m, NULL, &view, NULL, false);
+    assert_int_equal(m.n_resources, SL_GRAPH_SHOWN_RESOURCES);
+    assert_int_equal(m.n_left_out, SL_LEN(names) - SL_GRAPH_SHOWN_RESOURCES);
+    assert_string_equal(m.resources[0], "cpu");
+    assert_string_equal(m.resources[1], "pods");
+    assert_string_equal(m.resources[2], names[2]);
+    cli_graph_done(&m);
+    cli_graph_init(&m, NULL, &view, "cpu,example.com/r71", false);
+    assert_int_equal(m.n_resources, 2);
+    assert_int_equal(m.n_left_out, 0);
+    cli_graph_done(&m);
+    sl_vec_free(&view.uses);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parses),         cmocka_unit_test(refuses),
@@ -363,6 +389,7 @@ int main(void) {
         cmocka_unit_test(table_fits),     cmocka_unit_test(wraps),
         cmocka_unit_test(human_formats),  cmocka_unit_test(progress_in_a_log),
         cmocka_unit_test(cleans),         cmocka_unit_test(amounts),
+        cmocka_unit_test(many_resources),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

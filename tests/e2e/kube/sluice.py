@@ -43,9 +43,9 @@ def program():
     return path
 
 
-def install_kinds(cluster, webhook=None):
+def install_kinds(cluster, webhook=None, again=False):
     """Makes our kinds known. webhook: the (address, authority in PEM) that converts and reviews; without
-    one objects are stored as they come, and only v1beta2 is of use."""
+    one objects are stored as they come, and only v1beta2 is of use. again: they may be known already."""
     parts = sorted((ROOT / "api").glob("*.yaml"))
     if webhook:
         parts.append(ROOT / "deploy" / "parts" / "40-webhooks.yaml")
@@ -55,7 +55,8 @@ def install_kinds(cluster, webhook=None):
         text = SERVICE.sub(lambda m: f"{m[1]}url: {webhook[0]}{m[2]}\n{m[1]}caBundle: {bundle}\n", text)
     else:
         text = CONVERSION.sub(lambda m: f"{m[1]}conversion: {{strategy: None}}\n", text)
-    cluster.kubectl("create", "-f", "-", input=text)
+    how = ("apply", "--server-side", "--force-conflicts") if again else ("create",)
+    cluster.kubectl(*how, "-f", "-", input=text)
 
     def established():
         found = cluster.get("/apis/apiextensions.k8s.io/v1/customresourcedefinitions")["items"]
@@ -123,8 +124,8 @@ class Sluice:
         kubeconfig=None,
         frameworks=("batch/job",),
     ):
-        """install=False: somebody else did that. webhooks=False: nobody reviews or converts. config: more
-        lines of the Configuration. frameworks: the integrations."""
+        """install=False: somebody else did that; "again": perhaps. webhooks=False: nobody reviews or converts.
+        config: more lines of the Configuration. frameworks: the integrations."""
         self.cluster = cluster
         self.install = install
         self.webhooks = webhooks
@@ -161,7 +162,7 @@ class Sluice:
     def prepare(self):
         """Writes the configuration and installs our kinds."""
         self.program = program()
-        self.dir.mkdir()
+        self.dir.mkdir(exist_ok=self.install == "again")
         self.ports = dict(zip(("webhook", "health", "metrics", "visibility"), kube.free_ports(4)))
         cert, key = self.cluster.certificate(
             f"sluice-{self.number}",
@@ -184,7 +185,9 @@ integrations: {{frameworks: {json.dumps(self._frameworks)}}}
         if self.install:
             authority = (self.cluster.dir / "pki" / "ca.crt").read_text()
             install_kinds(
-                self.cluster, (f"https://127.0.0.1:{self.ports['webhook']}", authority) if self.webhooks else None
+                self.cluster,
+                (f"https://127.0.0.1:{self.ports['webhook']}", authority) if self.webhooks else None,
+                again=self.install == "again",
             )
 
     # ---- life ----

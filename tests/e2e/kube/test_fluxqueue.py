@@ -138,6 +138,7 @@ def test_seed(bed):
     assert counts == bed.nodes("job-job"), (counts, bed.job("job-job")["status"])
     bed.await_state("pod-pod", "Completed")
     bed.await_state("job-job", "Completed")
+    assert bed.nodes("job-job") == counts and bed.job("job-job")["status"]["pods"]["expected"] == 2, bed.job("job-job")
     show(bed.api, "get", "fluxjobs")
     show(bed.api, "delete", "-f", EXAMPLES / "job.yaml")
     show(bed.api, "delete", "-f", EXAMPLES / "pod.yaml")

@@ -4,6 +4,7 @@
 import itertools
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
@@ -237,6 +238,16 @@ def test_killed_owner_takes_all_along():
     until(lambda: kube.sweep() or not folder.exists(), PATIENCE, f"the end of {folder}")
 
 
+def serve(folder):
+    command = [kube.HERE / "cluster", "--dir", folder, "serve", "--", "--verbose"]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        assert "ready" in server.stdout.readline()
+    finally:
+        server.send_signal(signal.SIGINT)
+        assert server.wait(PATIENCE) == 0
+
+
 def test_by_hand():
     with tempfile.TemporaryDirectory() as parent:
         folder = f"{parent}/cluster"
@@ -252,6 +263,8 @@ def test_by_hand():
             run("kill", "etcd")
             run("restart", "etcd")
             assert "kept" in run("kubectl", "get", "configmaps", "-o", "name")
+            for _ in range(2):  # the second time on the kinds that are there
+                serve(folder)
         finally:
             run("down")
         assert not with_path(folder) and not os.path.exists(folder)

@@ -272,7 +272,7 @@ static void wrong_recipes(void **state) {
     refused(CLUSTER "node n|node\nedge c|n|multi_scale=x",
             "f:5: multi_scale: expected a whole number from 0 to 16777216, got \"x\"");
     refused(CLUSTER "node n|node||0\nedge c|n",
-            "f:4: size: expected a whole number from 1 to 281474976710656, got \"0\"");
+            "f:4: size: expected a whole number from 1 to 274877906944, got \"0\"");
     refused("node c|cluster|||||maybe", "f:3: root: expected 1 or 0, got \"maybe\"");
     refused(CLUSTER "node n|node\nedge c|n|multi_scale=100001", "f:5: more than 100000 vertices");
     refused(CLUSTER "<node id=\"n\"><data key=\"zz\">1</data></node>",

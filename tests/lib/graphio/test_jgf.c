@@ -172,7 +172,7 @@ static void errors(void **state) {
     refused(G(V("x", "\"type\": \"c\", " P("/c0")), ""),
             "f:1: expected the key \"uniq_id\", as the id \"x\" is no number");
     refused(G(C0 ",\n" V("1", "\"type\": \"a\", \"size\": 0, " P("/cluster0/a1")), E("0", "1")),
-            "f:2: size: expected a whole number from 1 to 281474976710656");
+            "f:2: size: expected a whole number from 1 to 274877906944");
     refused(G(C0 "," V("1", "\"type\": \"a\", \"rank\": -2, " P("/cluster0/a1")), E("0", "1")),
             "f:1: rank: expected a whole number from -1 to 2147483647");
     refused(G(C0 "," V("1", "\"type\": \"a\", \"status\": 2, " P("/cluster0/a1")), E("0", "1")),

@@ -349,6 +349,41 @@ static void test_16_gates_of_others(void **state) {
     assert_field(w, PODS "/a", "spec.nodeName", "n0");
 }
 
+/* So do more of them than are kept: then ours stays as well, until there are less. */
+static void test_16_many_gates_of_others(void **state) {
+    static const char long_name[] = "a-gate-with-a-very-long-name.of-some.other-controller";
+    struct world *w = *state;
+    _cleanup_(sl_buf_done) struct sl_buf body = SL_BUF(65536);
+    struct sl_jw j = SL_JW(&body);
+    node(w, "n0", "1");
+    sl_jw_object(&j, NULL);
+    sl_jw_object(&j, "metadata");
+    sl_jw_str(&j, "name", "a");
+    sl_jw_object(&j, "labels");
+    sl_jw_str(&j, "fluxqueue.seen", "yes");
+    sl_jw_end_to(&j, 1);
+    sl_jw_object(&j, "spec");
+    sl_jw_str(&j, "schedulerName", "FluxionScheduler");
+    sl_jw_array(&j, "schedulingGates");
+    for (int i = 0; i < 100; i++) {
+        sl_jw_object(&j, NULL);
+        if (i == 50)
+            sl_jw_str(&j, "name", "fluxqueue");
+        else
+            sl_jw_strf(&j, "name", "%s/%d", long_name, i);
+        sl_jw_end(&j);
+    }
+    sl_jw_end_to(&j, 0);
+    assert_int_equal(post(w, PODS, sl_buf_str(&body)), 201);
+    run(w, 5 * SL_SEC);
+    yyjson_val *gates = sl_json_at(fakeapi_get(w->api, PODS "/a"), "spec.schedulingGates");
+    assert_int_equal(sl_json_size(gates), 100);
+    assert_int_equal(events(w, "FailedScheduling", "a"), 1);
+    patch(w, PODS "/a", SL_JSON_CONST({"spec" : {"schedulingGates" : [ {"name" : "fluxqueue"} ]}}));
+    run(w, 5 * SL_SEC);
+    assert_field(w, PODS "/a", "spec.nodeName", "n0");
+}
+
 /* New pods of a set are not gated for ever, and no two get one place. */
 static void test_17_sets_change(void **state) {
     struct world *w = *state;
@@ -694,6 +729,7 @@ int main(void) {
         TEST(test_14_no_orphans),
         TEST(test_15_a_pod_and_a_job_of_one_name),
         TEST(test_16_gates_of_others),
+        TEST(test_16_many_gates_of_others),
         TEST(test_17_sets_change),
         TEST(test_18_the_cluster_changes),
         TEST(test_19_fractions),

@@ -56,6 +56,62 @@ static void test_too_few_places(void **state) {
     assert_field(w, FLUXJOBS "/c-pod", "status.state", "Running");
 }
 
+/* Kubernetes says that a Job has ended in several steps: what it has stays as it was until the
+ * last, and is shown after it. */
+static void test_job_ends(void **state) {
+    static const char *const steps[] = {
+        /* a Job of two completions */
+        "{'succeeded':0,'active':0,'uncountedTerminatedPods':{'succeeded':['x','y']}}",
+        "{'succeeded':2}",
+        "{'succeeded':2,'conditions':[{'type':'SuccessCriteriaMet','status':'True'}]}",
+        "{'succeeded':2,'conditions':[{'type':'Complete','status':'True'}]}",
+        /* one without a number */
+        "{'succeeded':1,'active':0}",
+        "{'succeeded':2,'active':0,'conditions':[{'type':'Complete','status':'True'}]}",
+        /* and one that fails */
+        "{'failed':1,'conditions':[{'type':'FailureTarget','status':'True'}]}",
+        "{'failed':1,'conditions':[{'type':'Failed','status':'True'}]}",
+    };
+    static const struct {
+        uint32_t from, over, n; /* of the steps, from which on it is over */
+        const char *phase, *state;
+    } cases[] = {
+        {0, 2, 4, "Succeeded", "Completed"},
+        {4, 1, 2, "Succeeded", "Completed"},
+        {6, 0, 2, "Failed", "Failed"},
+    };
+    struct world *w = *state;
+    node(w, "n0", "4");
+    for (size_t i = 0; i < SL_LEN(cases); i++) {
+        job(w, "a", 2, "1", "");
+        if (i == 1)
+            patch(w, JOBS "/a", SL_JSON_CONST({"spec" : {"completions" : null}}));
+        run(w, SL_SEC);
+        child(w, "Job", "a", 0);
+        child(w, "Job", "a", 1);
+        run(w, SL_SEC);
+        phase(w, "a-0", cases[i].phase);
+        phase(w, "a-1", cases[i].phase);
+        for (uint32_t k = 0; k < cases[i].n; k++) {
+            char body[300];
+            sl_fmt(body, sizeof body, "{\"status\":%s}", steps[cases[i].from + k]);
+            for (char *c = body; *c; c++)
+                *c = *c == '\'' ? '"' : *c;
+            patch(w, JOBS "/a/status", body);
+            run(w, SL_SEC);
+            assert_field(w, FLUXJOBS "/a-job", "status.state",
+                         k < cases[i].over ? "Running" : cases[i].state);
+            assert_field(w, FLUXJOBS "/a-job", "status.nodeList", "n0");
+            assert_int_equal(number(w, FLUXJOBS "/a-job", "status.pods.expected"), 2);
+        }
+        drop(w, JOBS "/a");
+        drop(w, PODS "/a-0");
+        drop(w, PODS "/a-1");
+        drop(w, FLUXJOBS "/a-job");
+        run(w, 15 * SL_SEC);
+    }
+}
+
 /* The first claim of a volume makes the queue read more kinds. What it has decided meanwhile stays:
  * the answer to a write of before is not newer. */
 static void test_first_claim(void **state) {
@@ -519,8 +575,6 @@ static void test_infeasible(void **state) {
     assert_field(w, PODS "/c", "spec.nodeName", "");
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-
 /* ---- rejected jobs are tried again some at a time, also on a new graph ---- */
 
 static uint32_t rejected_jobs(struct world *w, uint32_t n) {
@@ -551,18 +605,31 @@ static void test_retried_in_turns(void **state) {
     assert_int_equal(rejected_jobs(w, n), 0);
 }
 
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_too_few_slots),        TEST(test_too_few_places),
-        TEST(test_first_claim),          TEST(test_queue_is_shown),
-        TEST(test_ended_pods),           TEST(test_many_rejected),
-        TEST(test_slow_graph),           TEST(test_longer),
-        TEST(test_compared_label),       TEST(test_later_begin),
-        TEST(test_node_going),           TEST(test_suspended_by_hand),
-        TEST(test_no_such_queue),        TEST(test_reservation_of_before),
-        TEST(test_impossible_meanwhile), TEST(test_many_impossible),
-        TEST(test_equal_hashes),         TEST(test_failed_index),
-        TEST(test_cordoned_only),        TEST(test_infeasible),
+        TEST(test_too_few_slots),
+        TEST(test_too_few_places),
+        TEST(test_job_ends),
+        TEST(test_first_claim),
+        TEST(test_queue_is_shown),
+        TEST(test_ended_pods),
+        TEST(test_many_rejected),
+        TEST(test_slow_graph),
+        TEST(test_longer),
+        TEST(test_compared_label),
+        TEST(test_later_begin),
+        TEST(test_node_going),
+        TEST(test_suspended_by_hand),
+        TEST(test_no_such_queue),
+        TEST(test_reservation_of_before),
+        TEST(test_impossible_meanwhile),
+        TEST(test_many_impossible),
+        TEST(test_equal_hashes),
+        TEST(test_failed_index),
+        TEST(test_cordoned_only),
+        TEST(test_infeasible),
         TEST(test_retried_in_turns),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -125,6 +125,25 @@ static void test_not_bound(void **state) {
     assert_field(w, PODS "/a", "spec.nodeName", "n1");
 }
 
+/* What was reserved for a job whose claim goes is not reserved any more, and its events say so. */
+static void test_claim_goes(void **state) {
+    struct world *w = *state;
+    node(w, "n0", "2");
+    volume(w, "disk", HOST, "n0");
+    claim(w, "data", "fast");
+    bind(w, "data", "disk");
+    pod(w, "a", "2", "'fluxqueue/duration':'60'", "");
+    run(w, SL_SEC);
+    pod(w, "b", "2", "", USES("data"));
+    run(w, 2 * SL_SEC);
+    assert_field(w, FLUXJOBS "/b-pod", "status.state", "Reserved");
+    drop(w, CLAIMS "/data");
+    run(w, 2 * SL_SEC);
+    assert_field(w, FLUXJOBS "/b-pod", "status.reason", "ClaimNotReady");
+    assert_field(w, FLUXJOBS "/b-pod", "status.estimatedStart", "");
+    assert_int_equal(events(w, "StartDelayed", "b-pod"), 1);
+}
+
 /* One that waits for its first consumer gets the node of that one, and is waited for. */
 static void test_first_consumer(void **state) {
     struct world *w = *state;
@@ -191,6 +210,22 @@ static void test_classes(void **state) {
     assert_non_null(strstr(at(w, FLUXJOBS "/b-pod", "status.message"), "no provisioner"));
 }
 
+/* As the set's controller. claim "": it has none. */
+static void set_pod(struct world *w, int index, const char *claim) {
+    char body[1024], volumes[200] = "";
+    if (*claim)
+        sl_fmt(volumes, sizeof volumes,
+               ",'volumes':[{'name':'v','persistentVolumeClaim':{'claimName':'%s'}}]", claim);
+    sl_fmt(body, sizeof body,
+           "{'metadata':{'name':'set-%d','labels':{'fluxqueue.seen':'yes'},'ownerReferences':["
+           "{'apiVersion':'apps/v1','kind':'StatefulSet','name':'set','uid':'%s',"
+           "'controller':true}]},'spec':{'schedulerName':'FluxionScheduler','schedulingGates':"
+           "[{'name':'fluxqueue'}],'containers':[{'name':'a','resources':{'requests':{'cpu':"
+           "'1','memory':'64Mi'}}}]%s}}",
+           index, at(w, SETS "/set", "metadata.uid"), volumes);
+    create(w, PODS, body);
+}
+
 /* Claims that each pod of a set has for itself: places that do not suit are changed. */
 static void test_claims_of_pods(void **state) {
     struct world *w = *state;
@@ -205,18 +240,8 @@ static void test_claims_of_pods(void **state) {
     bind(w, "data-set-1", "disk-1");
     set(w, "set", 2, "1");
     run(w, SL_SEC);
-    for (int i = 0; i < 2; i++) {
-        char body[1024];
-        sl_fmt(body, sizeof body,
-               "{'metadata':{'name':'set-%d','labels':{'fluxqueue.seen':'yes'},'ownerReferences':["
-               "{'apiVersion':'apps/v1','kind':'StatefulSet','name':'set','uid':'%s',"
-               "'controller':true}]},'spec':{'schedulerName':'FluxionScheduler','schedulingGates':"
-               "[{'name':'fluxqueue'}],'containers':[{'name':'a','resources':{'requests':{'cpu':"
-               "'1'}}}],'volumes':[{'name':'v','persistentVolumeClaim':{'claimName':"
-               "'data-set-%d'}}]}}",
-               i, at(w, SETS "/set", "metadata.uid"), i);
-        create(w, PODS, body);
-    }
+    set_pod(w, 0, "data-set-0");
+    set_pod(w, 1, "data-set-1");
     run(w, 10 * SL_SEC);
     assert_field(w, PODS "/set-0", "spec.nodeName", "n2");
     assert_field(w, PODS "/set-1", "spec.nodeName", "n1");
@@ -226,6 +251,82 @@ static void test_claims_of_pods(void **state) {
     pod(w, "next", "1", "", "");
     run(w, SL_SEC);
     assert_field(w, PODS "/next", "spec.nodeName", "n0");
+}
+
+/* Two claims: the volume of one is on no node, that of the other on the last one. */
+static void setup_lost(struct world *w) {
+    static const char *const claims[] = {"lost", "far"};
+    volume(w, "disk-lost", HOST, "gone");
+    volume(w, "disk-far", HOST, "n5");
+    for (size_t i = 0; i < SL_LEN(claims); i++) {
+        char disk[32];
+        claim(w, claims[i], "fast");
+        sl_fmt(disk, sizeof disk, "disk-%s", claims[i]);
+        bind(w, claims[i], disk);
+    }
+    for (int i = 0; i < 6; i++) {
+        char name[8];
+        sl_fmt(name, sizeof name, "n%d", i);
+        node(w, name, "10");
+    }
+}
+
+static void drop_set(struct world *w, int pods) {
+    drop(w, SETS "/set");
+    for (int i = 0; i < pods; i++) {
+        char path[64];
+        sl_fmt(path, sizeof path, PODS "/set-%d", i);
+        drop(w, path);
+    }
+    run(w, 10 * SL_SEC);
+}
+
+/* A pod whose volume is nowhere keeps the others of its set from nothing: neither those with claims
+ * of their own, whichever comes first, nor those without. */
+static void test_claim_of_nowhere(void **state) {
+    static const char *const claims[] = {"lost", "far"};
+    struct world *w = *state;
+    setup_lost(w);
+    for (int first = 0; first < 2; first++) {
+        char path[64];
+        set(w, "set", 2, "1");
+        run(w, SL_SEC);
+        set_pod(w, 0, claims[first]);
+        set_pod(w, 1, claims[!first]);
+        run(w, 10 * SL_SEC);
+        sl_fmt(path, sizeof path, PODS "/set-%d", !first);
+        assert_field(w, path, "spec.nodeName", "n5");
+        patch(w, SETS "/set", SL_JSON_CONST({"spec" : {"replicas" : 4}}));
+        set_pod(w, 2, "");
+        set_pod(w, 3, "");
+        run(w, 10 * SL_SEC);
+        assert_string_not_equal(at(w, PODS "/set-2", "spec.nodeName"), "");
+        assert_string_not_equal(at(w, PODS "/set-3", "spec.nodeName"), "");
+        sl_fmt(path, sizeof path, PODS "/set-%d", first);
+        assert_field(w, path, "spec.nodeName", "");
+        assert_field(w, FLUXJOBS "/set-statefulset", "status.reason", "Growing");
+        drop_set(w, 4);
+    }
+}
+
+/* Nor do more of them than are looked for in one turn, whichever of all is the one that can be
+ * bound. */
+static void test_many_claims_of_nowhere(void **state) {
+    enum { PODS_OF_SET = FQ_MAX_SPECIALS + 4 };
+    struct world *w = *state;
+    setup_lost(w);
+    for (int last = 0; last < 2; last++) {
+        int good = last ? PODS_OF_SET - 1 : 0;
+        char path[64];
+        set(w, "set", PODS_OF_SET, "1");
+        run(w, SL_SEC);
+        for (int i = 0; i < PODS_OF_SET; i++)
+            set_pod(w, i, i == good ? "far" : "lost");
+        run(w, 10 * SL_SEC);
+        sl_fmt(path, sizeof path, PODS "/set-%d", good);
+        assert_field(w, path, "spec.nodeName", "n5");
+        drop_set(w, PODS_OF_SET);
+    }
 }
 
 /* All operators of node affinity, and what cannot be read. */
@@ -309,10 +410,17 @@ int main(void) {
     sl_log_set(SL_LOG_ERROR);
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup_volumes, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(test_bound),          TEST(test_not_bound),
-        TEST(test_first_consumer), TEST(test_provisioner_gives_up),
-        TEST(test_classes),        TEST(test_claims_of_pods),
-        TEST(test_terms),          TEST(test_volume_written),
+        TEST(test_bound),
+        TEST(test_not_bound),
+        TEST(test_first_consumer),
+        TEST(test_provisioner_gives_up),
+        TEST(test_classes),
+        TEST(test_claims_of_pods),
+        TEST(test_terms),
+        TEST(test_volume_written),
+        TEST(test_claim_goes),
+        TEST(test_claim_of_nowhere),
+        TEST(test_many_claims_of_nowhere),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

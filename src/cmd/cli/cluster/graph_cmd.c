@@ -253,10 +253,27 @@ static int show(const struct graph_run *g, struct sl_err *err) {
     return r;
 }
 
+/* "cpu,memory": each has a name. */
+static bool is_list(const char *text) {
+    for (; *text; text += *text == ',') {
+        size_t n = strcspn(text, ",");
+        if (n == 0 || (text[n] == ',' && !text[n + 1]))
+            return false;
+        text += n;
+    }
+    return true;
+}
+
 static int run_graph(const struct cli_args *a, struct sl_err *err) {
     struct graph_run g = {.cluster = {.args = a, .turn = on_turn, .reading = on_reading}};
     int r = 0;
 
+    if (a->opts[OPT_RESOURCE] && (!*a->opts[OPT_RESOURCE] || !is_list(a->opts[OPT_RESOURCE]))) {
+        (void)sl_err_set(err, SL_EINVAL,
+                         "--resource: expected names separated by commas, found '%.80s'",
+                         a->opts[OPT_RESOURCE]);
+        return cli_cluster_misuse(a, err);
+    }
     sl_arena_init(&g.arena, (size_t)1 << 20);
     if (a->opts[OPT_LEVEL]) {
         r = parse_levels(&g, a->opts[OPT_LEVEL], err);

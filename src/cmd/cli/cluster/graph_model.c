@@ -51,17 +51,23 @@ bool cli_graph_has(const struct cli_graph *m, const char *name, size_t len) {
     return false;
 }
 
+/* Of too many the first by their rank, whatever the nodes. */
 static void find_resources(struct cli_graph *m, const char *only) {
-    for (uint32_t i = 0; i < m->view->uses.n; i++) {
-        const char *name = m->view->uses.v[i].resource;
-        if (cli_graph_resource(m, name) != SL_GRAPH_NONE || (only && !is_listed(only, name)))
+    SL_VEC(const char *) names = {0};
+    for (uint32_t i = 0; i < m->view->uses.n; i++)
+        if (!only || is_listed(only, m->view->uses.v[i].resource))
+            *sl_vec_push(&names) = m->view->uses.v[i].resource;
+    if (names.n)
+        qsort(names.v, names.n, sizeof *names.v, by_rank);
+    for (uint32_t i = 0; i < names.n; i++) {
+        if (i > 0 && strcmp(names.v[i], names.v[i - 1]) == 0)
             continue;
         if (m->n_resources < SL_GRAPH_SHOWN_RESOURCES)
-            m->resources[m->n_resources++] = name;
+            m->resources[m->n_resources++] = names.v[i];
         else
             m->n_left_out++;
     }
-    qsort(m->resources, m->n_resources, sizeof *m->resources, by_rank);
+    sl_vec_free(&names);
 }
 
 /* ---- items ---- */

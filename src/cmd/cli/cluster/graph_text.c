@@ -38,14 +38,14 @@ static void amount_cell(struct cli_table *t, enum cli_style s, const char *resou
     cli_table_cell(t, s, "%s", cli_graph_amount(resource, n, text));
 }
 
-/* FREE, JOBS, OTHERS, TOTAL. */
+/* FREE, JOBS, OTHERS, TOTAL; none: in place of those that a job does not have. */
 static void amount_cells(struct cli_table *t, const struct cli_graph_item *x, const char *resource,
-                         const struct cli_graph_sum *s) {
+                         const struct cli_graph_sum *s, const char *none) {
     if (is_job(x)) {
-        cli_table_cell(t, SL_STYLE_NONE, "%s", "");
+        cli_table_cell(t, SL_STYLE_NONE, "%s", none);
         amount_cell(t, SL_STYLE_NONE, resource, s->jobs);
-        cli_table_cell(t, SL_STYLE_NONE, "%s", "");
-        cli_table_cell(t, SL_STYLE_NONE, "%s", "");
+        cli_table_cell(t, SL_STYLE_NONE, "%s", none);
+        cli_table_cell(t, SL_STYLE_NONE, "%s", none);
         return;
     }
     amount_cell(t, s->free > 0 ? SL_STYLE_GOOD : SL_STYLE_NONE, resource, s->free);
@@ -118,7 +118,7 @@ static void tree_item(const struct cli_graph *m, const struct cli_graph_item *x,
             for (uint32_t i = 0; i < 4; i++)
                 cli_table_cell(t, SL_STYLE_NONE, "%s", "");
         else
-            amount_cells(t, x, m->resources[r], &sums[r]);
+            amount_cells(t, x, m->resources[r], &sums[r], "");
         first = false;
         if (none)
             break;
@@ -187,7 +187,7 @@ static void table_item(const struct cli_graph *m, const struct cli_graph_item *x
         cli_table_cell(t, SL_STYLE_NONE, "%s", sl_buf_str(&inside));
         cli_table_cell(t, style_of(x), "%s", sl_buf_str(&status));
         cli_table_cell(t, SL_STYLE_NONE, "%s", m->resources[r]);
-        amount_cells(t, x, m->resources[r], &sums[r]);
+        amount_cells(t, x, m->resources[r], &sums[r], "-");
     }
 }
 

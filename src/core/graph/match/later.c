@@ -172,8 +172,8 @@ static int64_t next_change(struct graph_walk *w, const struct candidate *a,
     struct masks k;
     int64_t d = w->r->duration, end = w->m->end;
     for (uint32_t i = graph_profile_find(p, t);;) {
-        bool leaves = i<p->n, meets = d> 0 && j < p->n && p->at[j] < end;
-        int64_t left = leaves ? p->at[i] : SL_PLAN_NEVER; /* a segment is left behind */
+        bool meets = d > 0 && j < p->n && p->at[j] < end;
+        int64_t left = i < p->n ? p->at[i] : SL_PLAN_NEVER; /* a segment is left behind */
         int64_t met = meets ? p->at[j] - d + 1 : SL_PLAN_NEVER;
         t = left < met ? left : met;
         if (t >= end)
