@@ -108,8 +108,9 @@ const char *sl_rec_child_name(const struct sl_rec *owner, const char *base, cons
     char tail[6] = "";
     for (uint32_t i = 0; i < 5; i++, h /= sizeof letters - 1)
         tail[i] = letters[h % (sizeof letters - 1)];
-    /* As generateName does it: 63 characters are the longest that fit every use of a name. */
-    sl_fmt(out, SL_REC_NAME, "%.57s-%s", base, tail);
+    /* As generateName does it: 63 characters are the longest that fit every use of a name. It has
+     * no dash behind a dot. */
+    sl_fmt(out, SL_REC_NAME, "%.*s-%s", sl_fmt_cut(base, 57, "."), base, tail);
     return out;
 }
 

@@ -9,7 +9,8 @@
 
 const char *sl_event_put(struct sl_buf *b, const struct sl_event *e, uint64_t unique,
                          char name[SL_EVENT_NAME]) {
-    sl_fmt(name, SL_EVENT_NAME, "%.200s.%016llx", e->of.name, (unsigned long long)unique);
+    sl_fmt(name, SL_EVENT_NAME, "%.*s.%016llx", sl_fmt_cut(e->of.name, 200, ".-"), e->of.name,
+           (unsigned long long)unique);
     _cleanup_(sl_buf_done) struct sl_buf note = SL_BUF_SHORT(SL_EVENT_NOTE);
     if (strlen(e->note) > SL_EVENT_NOTE) {
         sl_buf_add(&note, e->note, SL_EVENT_NOTE - 4);

@@ -31,6 +31,9 @@
 /* A server that has not answered a transaction by then has failed, or with more bytes. */
 #define SL_LEDGER_ANSWER (30 * SL_SEC)
 #define SL_LEDGER_MAX_ANSWER ((size_t)2 << 20)
+/* The server gives a statement up before that, such as one that waits for a lock: else each attempt
+ * would leave one of its processes waiting. */
+#define SL_LEDGER_STATEMENT (25 * SL_SEC)
 /* To connect to one host, if the URL does not say; and at most. Seconds. */
 #define SL_LEDGER_CONNECT_SECONDS 5
 #define SL_LEDGER_MAX_CONNECT_SECONDS 60

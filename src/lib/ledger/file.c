@@ -11,6 +11,7 @@
 #include <inttypes.h>
 #include <sqlite3.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/base/fmt.h"
@@ -28,6 +29,8 @@ struct ledger_file {
     sqlite3_stmt *stmt[STATEMENTS]; /* those that this file does not need are NULL */
     char *path;
     int64_t max_bytes; /* of the spool */
+    dev_t device;      /* the file, whatever its name is by now */
+    ino_t inode;
     bool spool;
 };
 
@@ -180,6 +183,7 @@ static int prepare(struct ledger_file *f, struct sl_err *err) {
 }
 
 static int open_database(struct ledger_file *f, struct sl_err *err) {
+    struct stat st = {0};
     int64_t page = 4096;
     char text[64];
 
@@ -187,7 +191,10 @@ static int open_database(struct ledger_file *f, struct sl_err *err) {
     int fd = open(f->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY, 0600);
     if (fd < 0)
         return sl_err_set(err, SL_EIO, "cannot open %s: %s", f->path, strerror(errno));
+    (void)fstat(fd, &st);
     (void)close(fd);
+    f->device = st.st_dev;
+    f->inode = st.st_ino;
     if (sqlite3_open_v2(f->path, &f->db,
                         SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE,
                         NULL) != SQLITE_OK)
@@ -251,8 +258,21 @@ void ledger_file_close(struct ledger_file *f) {
     sl_freep(&f);
 }
 
+/* Somebody has moved the file away, or removed it: SQLite writes no more into it. */
+static bool is_moved(const struct ledger_file *f) {
+    struct stat st;
+    return f->db && !f->spool &&
+           (stat(f->path, &st) < 0 ? errno == ENOENT
+                                   : st.st_dev != f->device || st.st_ino != f->inode);
+}
+
 /* A spool that is to be made anew is not open until there is room for it. */
 static int reopen(struct ledger_file *f, struct sl_err *err) {
+    if (is_moved(f)) {
+        int whole = run_sql(f, "PRAGMA wal_checkpoint(TRUNCATE)", NULL);
+        (void)whole; /* else the new file gets what is in the log, which has its name */
+        close_database(f);
+    }
     int r = f->db ? SL_OK : open_database(f, err);
 
     if (r < 0)
@@ -307,8 +327,10 @@ int ledger_file_write(struct ledger_file *f, const struct ledger_batch *b, struc
 }
 
 int ledger_file_expire(struct ledger_file *f, sl_time before, struct sl_err *err) {
-    int n = 0, r = run_sql(f, "BEGIN IMMEDIATE", err);
+    int n = 0, r = reopen(f, err);
 
+    if (r >= 0)
+        r = run_sql(f, "BEGIN IMMEDIATE", err);
     if (r < 0)
         return r;
     (void)sqlite3_bind_int64(f->stmt[EXPIRE_EVENTS], 1, before);

@@ -334,6 +334,18 @@ static int prepare(struct ledger_server *s, struct sl_err *err) {
     return results(s, NULL, err);
 }
 
+/* What waits at the server, for a lock for example, does not see that nobody reads its answer any
+ * more, and attempts would fill all of its connections. A shorter limit of the role stays. */
+static int limit_statements(struct ledger_server *s, struct sl_err *err) {
+    char text[192];
+
+    sl_fmt(text, sizeof text,
+           "SELECT set_config(name, '%d', false) FROM pg_settings WHERE name = 'statement_timeout'"
+           " AND setting::bigint NOT BETWEEN 1 AND %d",
+           (int)(SL_LEDGER_STATEMENT / SL_MSEC), (int)(SL_LEDGER_STATEMENT / SL_MSEC));
+    return query(s, text, NULL, err);
+}
+
 static int greet(struct ledger_server *s, struct sl_err *err) {
     const char *encoding = PQparameterStatus(s->conn, "server_encoding");
 
@@ -342,10 +354,10 @@ static int greet(struct ledger_server *s, struct sl_err *err) {
                           encoding ? encoding : "(none)");
     if (PQsetnonblocking(s->conn, 1) != 0)
         return failed(s, PQerrorMessage(s->conn), SL_EIO, err);
-    int r = migrate(s, err);
-    if (r < 0)
-        return r;
-    return prepare(s, err);
+    int r = limit_statements(s, err);
+    if (r >= 0)
+        r = migrate(s, err);
+    return r < 0 ? r : prepare(s, err);
 }
 
 static int handshake(struct ledger_server *s, struct sl_err *err) {

@@ -25,7 +25,7 @@
 #define FQ_MAX_PORTS 32u   /* different host ports that jobs ask for; each is a pool of all nodes */
 #define FQ_PORT_AGE 2u     /* graphs that have a port for which no Workload asked again */
 #define FQ_MAX_LATER 64u   /* times that are tried for several podsets of a Workload */
-#define FQ_MAX_RETRIES 64u /* rejected jobs that are tried again at once */
+#define FQ_MAX_RETRIES 64u /* rejected jobs that are tried again at once, or fewer */
 #define FQ_MAX_JUDGED 16u  /* waiting jobs that are looked at at once: are they possible? */
 #define FQ_MAX_FILLS 64u   /* nodes that get back what they have lost, in one turn of a job */
 #define FQ_MAX_SPECIALS 16u  /* pods with claims of their own, the same */
@@ -40,11 +40,14 @@
 #define FQ_GROW_PAUSE (2 * SL_SEC)       /* until a job that found no more is tried again */
 #define FQ_FULL_PAUSE SL_MINUTE          /* until one that found the queue full is */
 #define FQ_RETRY_PAUSE (100 * SL_MSEC)   /* until the next of the rejected jobs are */
-#define FQ_JUDGE_PAUSE SL_SEC            /* between two times that all in the queue are asked of */
-#define FQ_TELL_AFTER SL_SEC             /* a plain pod that waits so long is told why */
-#define FQ_LEDGER_PAUSE (50 * SL_MSEC)   /* until the ledger is looked at again */
-#define FQ_LEDGER_ROOM SL_SEC            /* the same, when it had no room */
-#define FQ_RELEASED_LATE SL_MINUTE /* a pod without a Workload that is not deleted then stays */
+#define FQ_RETRY_SHARE 4                 /* the same, in times of what the last ones took */
+#define FQ_RETRY_LONGEST (4 * SL_SEC)    /* that is waited so */
+#define FQ_RETRY_TURN (50 * SL_MSEC)   /* that they are to take: nobody else is served meanwhile */
+#define FQ_JUDGE_PAUSE SL_SEC          /* between two times that all in the queue are asked of */
+#define FQ_TELL_AFTER SL_SEC           /* a plain pod that waits so long is told why */
+#define FQ_LEDGER_PAUSE (50 * SL_MSEC) /* until the ledger is looked at again */
+#define FQ_LEDGER_ROOM SL_SEC          /* the same, when it had no room */
+#define FQ_RELEASED_LATE SL_MINUTE     /* a pod without a Workload that is not deleted then stays */
 #define FQ_LEDGER_PATIENCE (5 * SL_SEC) /* of a FluxJob that is to go, with the ledger */
 
 #endif

@@ -70,6 +70,7 @@ static int compile(struct sl_fluxqueue *q, struct fq_ask *a, struct sl_err *err)
     _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(FQ_MAX_JOBSPEC);
     _cleanup_(sl_json_docp) yyjson_doc *d = yyjson_read(a->text, strlen(a->text), 0);
     yyjson_val *pod = yyjson_doc_get_root(d);
+    _cleanup_(sl_json_docp) yyjson_doc *placed = fq_runtime_apply(q, sl_json_get(pod, "spec"));
     struct fq_usage *usage = fq_usage_get(q, sl_json_get(pod, "spec"));
     struct fq_jobspec_options options = q->options;
     struct sl_constraint also = {0};
@@ -83,6 +84,7 @@ static int compile(struct sl_fluxqueue *q, struct fq_ask *a, struct sl_err *err)
     options.name = "pod";
     options.duration = a->duration;
     options.ret_together = &together;
+    options.pod = placed ? yyjson_doc_get_root(placed) : NULL;
     int r = ask_claims(q, a, &arena, &also, err);
     if (r >= 0)
         r = fq_jobspec_write(SL_FLUX_POD, pod, all, &options, &b, err);
@@ -164,7 +166,7 @@ static struct fq_ask *ask(struct sl_fluxqueue *q, const struct sl_exact_podset *
                              .duration = duration};
     }
     sl_freep(&kept);
-    uint64_t state = a->claims ? claims_state(q, a) | 1 : 1;
+    uint64_t state = sl_hash_u64(a->claims ? claims_state(q, a) : 0, q->limits) | 1;
     if (a->state != state)
         make_request(q, a, state);
     return a;

@@ -29,7 +29,7 @@ int32_t fq_priority(yyjson_val *v, const char *path) {
             .query = "labelSelector=" SL_FLUX_SEEN, .wanted = fq_obj_wanted,                       \
             .decode = fq_obj_decode, .reconcile = fq_obj_reconcile, .deleted = fq_obj_deleted,     \
             .free = fq_obj_free, .lane_of = fq_obj_lane, .build = fq_obj_build,                    \
-            .child = fq_obj_child                                                                  \
+            .child = fq_obj_child, .child_written = fq_obj_child_written                           \
     }
 
 /* While nothing is queued nobody pays for nodes and pods. */
@@ -77,7 +77,8 @@ static const struct sl_rec_kind kinds[FQ_KINDS] = {
                 .size = sizeof(struct fq_pod), .wanted = fq_pod_wanted, .decode = fq_pod_decode,
                 .reconcile = fq_pod_reconcile, .deleted = fq_pod_deleted, .free = fq_pod_free,
                 .lane_of = fq_pod_lane, .hold = fq_pod_hold, .build = fq_pod_build,
-                .written = fq_pod_written, .child = fq_obj_child},
+                .written = fq_pod_written, .child = fq_obj_child,
+                .child_written = fq_obj_child_written},
     [FQ_GROUP] = {SL_REC_CORE_API("pods", "PodGroup"), .namespaced = true,
                   .size = sizeof(struct fq_group), .reconcile = fq_group_reconcile,
                   .free = fq_group_free},
@@ -195,6 +196,7 @@ struct sl_fluxqueue *sl_fluxqueue_new(const struct sl_fluxqueue_spec *spec) {
     q->spec = *spec;
     q->client = spec->client;
     q->elected = q->leads = !spec->standby;
+    q->retries = FQ_MAX_RETRIES;
     sl_fluxqueue_configure(q, spec->settings);
     q->inf = sl_inf_new(&(struct sl_inf_spec){
         .client = spec->client,
@@ -348,6 +350,7 @@ void sl_fluxqueue_tick(struct sl_fluxqueue *q) {
     if (q->rebuilt)
         q->rebuild_took = sl_time_min(q->client->mono - q->rebuilt_at, FQ_REBUILD_LONGEST);
     q->rebuilt = false;
+    fq_retry_timed(q);
     take_over(q);
     start_watches(q);
     bool synced = sl_inf_poll(q->inf), was_ready = q->inf->ready;
@@ -379,7 +382,7 @@ sl_time sl_fluxqueue_next(const struct sl_fluxqueue *q) {
     if ((q->in_use && !sl_inf_watches(q->inf, FQ_NODE)) ||
         (q->uses_claims && !sl_inf_watches(q->inf, FQ_CLAIM)))
         return q->client->mono;
-    if (q->rebuilt)
+    if (q->rebuilt || q->timed)
         return q->client->mono; /* to know what it took */
     if (!q->inf->ready)
         return at;

@@ -22,6 +22,7 @@
  *     kubebinds.c  pods that kube-scheduler binds
  *     ports.c      host ports as pools of nodes
  *     volumes.c    claims of volumes: on which nodes, and their binding
+ *     own.c        node selectors of pods whose jobspec is their owner's own
  *     exact*.c     places of Workloads that wait for quota (exact.h)
  *     objects.c    Jobs and sets of pods: what each asks for, and its start
  *     limits.c     what namespaces and RuntimeClasses add to pods of a template
@@ -141,6 +142,10 @@ struct sl_fluxqueue {
     uint64_t plain_retried; /* of these, plain pods */
     uint32_t retry_at;      /* where among FluxJobs that goes on; 0: it is done */
     sl_time retry_due;      /* mono: not before */
+    uint32_t retries;       /* so many at once, of FQ_MAX_RETRIES */
+    sl_span retry_took;     /* what the last ones took, with all that was done in their turn */
+    sl_time retried_at;     /* mono: when that turn began */
+    bool timed;             /* it was the turn before: that is known when the next one begins */
     uint64_t shrunk;        /* rises with all that may make a job in the queue impossible */
     uint64_t judged;        /* the same, when those in the queue were looked at last */
     uint32_t judge_at;      /* as is retry_at; and its time: */
@@ -178,7 +183,7 @@ static inline int64_t fq_now(const struct sl_fluxqueue *q) {
 /* The order of submissions, of jobs and of plain pods: by whole seconds, as the API has them, then
  * by a number: of a job its id, which stays; of a plain pod its record, which a restart changes. */
 static inline int64_t fq_order(sl_time submitted, uint64_t number) {
-    return (submitted / SL_SEC) << 24 | (int64_t)(number & 0xffffff);
+    return (submitted > 0 ? submitted / SL_SEC : 0) << 24 | (int64_t)(number & 0xffffff);
 }
 void fq_set_text(char **to, const char *text);
 /* A priority: what an int32 does not hold is the nearest that it does. */
@@ -259,10 +264,12 @@ void fq_drop_estimate(struct fq_job *j);
 sl_sym fq_node_at(struct sl_fluxqueue *q, sl_vtx v);
 /* Those that were rejected are to be tried again, since they might fit now. */
 static inline bool fq_retry_wanted(const struct sl_fluxqueue *q) {
-    return q->retried != q->capacity || q->retry_at;
+    return q->retried != q->capacity || q->retry_at || q->plain_retried != q->capacity;
 }
-/* They are: plain pods at once, of FluxJobs so many that the others are not kept waiting. */
+/* They are, so many that the others are not kept waiting. */
 void fq_retry_rejected(struct sl_fluxqueue *q);
+/* What that took, or judging those that wait, is known: the next ones are more or less. */
+void fq_retry_timed(struct sl_fluxqueue *q);
 /* Those in the queue may have become impossible, and are tried by no pass while another one waits
  * before them. */
 static inline bool fq_judge_wanted(const struct sl_fluxqueue *q) {
@@ -276,6 +283,10 @@ static inline uint64_t fq_supply(const struct sl_fluxqueue *q) {
 }
 /* One pass, if one is due. Returns whether anything was decided. */
 bool fq_run(struct sl_fluxqueue *q);
+/* Its pods run already, without a place of it: it runs, too. */
+void fq_adopt(struct sl_fluxqueue *q, struct fq_job *j);
+/* Its status can list its places. */
+bool fq_places_fit(const struct sl_fluxqueue *q, const struct fq_job *j);
 /* More places for a job that runs. */
 void fq_grow(struct sl_fluxqueue *q, struct fq_job *j);
 

@@ -109,6 +109,7 @@ struct fq_job {
     int64_t seconds;   /* spec.duration: of a jobspec that has none */
     uint64_t admitted; /* q->node_changes up to which its free places are known to be good */
     uint64_t rejected; /* q->capacity when it did not fit even if all jobs had ended; 0: not so */
+    bool again;        /* it is to be tried now */
     uint64_t judged;   /* q->shrunk when it was found that it can run */
     sl_time grow_at;   /* mono: not before */
     sl_time missed;    /* mono: since when its object is not there; 0: it is */

@@ -12,6 +12,7 @@
 struct fq_job;
 struct fq_pod;
 struct fq_usage;
+struct fq_where;
 struct sl_fluxqueue;
 
 /* ---- what is wrapped, other than pods (objects.c) ---- */
@@ -21,6 +22,7 @@ struct fq_obj {
     char *jobspec; /* NULL: it has none */
     char *refused; /* why */
     char *claims;  /* of volumes, that all of its pods have: names in lines; NULL: none */
+    struct fq_where *own_where;    /* of a jobspec that is its owner's own (own.c) */
     struct fq_jobspec_parts parts; /* of the jobspec */
     uint32_t pods;                 /* that it has at once */
     uint32_t partition; /* StatefulSets: pods below this number are of the old template */
@@ -51,6 +53,8 @@ uint32_t fq_obj_lane(const struct sl_rec *r);
 bool fq_obj_build(void *ctx, struct sl_rec *r, struct sl_write *w);
 /* The body of its FluxJob; of pods, too. */
 bool fq_obj_child(void *ctx, struct sl_rec *r, struct sl_rec *child, struct sl_jw *body);
+void fq_obj_child_written(void *ctx, struct sl_rec *r, struct sl_rec *child, enum sl_written how,
+                          const struct sl_kube_reply *reply);
 bool fq_class_decode(void *ctx, struct sl_rec *r, yyjson_val *o);
 struct fq_class {
     struct sl_rec rec;
@@ -91,6 +95,8 @@ void fq_limits_deleted(void *ctx, struct sl_rec *r);
 void fq_limits_free(struct sl_rec *r);
 /* What the pod spec of a template becomes in its namespace, to be freed; NULL: what it is. */
 yyjson_doc *fq_limits_apply(const struct sl_fluxqueue *q, sl_sym ns, yyjson_val *spec);
+/* The same of what its RuntimeClass says about nodes, alone. */
+yyjson_doc *fq_runtime_apply(const struct sl_fluxqueue *q, yyjson_val *spec);
 
 /* ---- groups of pods (groups.c) ---- */
 

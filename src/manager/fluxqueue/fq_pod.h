@@ -15,6 +15,7 @@ struct fq_group;
 struct fq_job;
 struct fq_kube;
 struct fq_unbound;
+struct fq_where;
 struct sl_fluxqueue;
 
 /* ---- pods (pods.c) ---- */
@@ -30,6 +31,7 @@ struct fq_request {
     struct sl_match_request *compiled; /* NULL: not yet for this graph */
     char *refused;                     /* why that is not possible; NULL: it was not tried, or is */
     uint64_t tried, rejected;          /* q->capacity when it was tried again; and rejected */
+    const struct fq_pod *first;        /* the first in the queue of those that are to be */
     uint64_t judged;                   /* fq_supply when 'never' was found out */
     uint8_t never;                     /* enum fq_why: that it cannot be; FQ_WHY_NOTHING: it can */
 };
@@ -51,22 +53,23 @@ enum fq_why {
 
 struct fq_pod {
     struct sl_rec rec;
-    struct fq_usage *usage; /* NULL: it takes nothing any more */
-    struct fq_usage *over;  /* its own: counted as others' in place of it; NULL: all of it is */
-    char *jobspec;          /* of one that is a job by itself, until it is bound */
-    char *refused;          /* why it has none */
-    uint64_t spec;          /* hash of what it says */
-    uint32_t edition;       /* q->edition when its jobspec was written */
-    uint64_t allocated;     /* and of what it has, if its resize is infeasible; 0: it is not */
-    char *gates;            /* a JSON array of the others' gates; NULL: none */
-    bool overgated;         /* that would be too long, and is none */
-    sl_sym node;            /* that it is bound to */
-    sl_sym target;          /* that it is to be bound to */
-    sl_sym sent;            /* that a binding was sent for: it may come to be there; 0: none */
-    sl_sym named;           /* the node that its annotation says; 0: none does */
-    sl_sym charged;         /* the node whose pools it is counted at as one of others */
-    sl_sym stands;          /* the node that it is counted at in any case */
-    int32_t index;          /* completion index; -1: none */
+    struct fq_usage *usage;     /* NULL: it takes nothing any more */
+    struct fq_usage *over;      /* its own: counted as others' in place of it; NULL: all of it is */
+    char *jobspec;              /* of one that is a job by itself, until it is bound */
+    char *refused;              /* why it has none */
+    struct fq_where *own_where; /* of a jobspec that is its owner's own (own.c) */
+    uint64_t spec;              /* hash of what it says */
+    uint32_t edition;           /* q->edition when its jobspec was written */
+    uint64_t allocated;         /* and of what it has, if its resize is infeasible; 0: it is not */
+    char *gates;                /* a JSON array of the others' gates; NULL: none */
+    bool overgated;             /* that would be too long, and is none */
+    sl_sym node;                /* that it is bound to */
+    sl_sym target;              /* that it is to be bound to */
+    sl_sym sent;                /* that a binding was sent for: it may come to be there; 0: none */
+    sl_sym named;               /* the node that its annotation says; 0: none does */
+    sl_sym charged;             /* the node whose pools it is counted at as one of others */
+    sl_sym stands;              /* the node that it is counted at in any case */
+    int32_t index;              /* completion index; -1: none */
     int32_t priority;
     char *claims;      /* of volumes: names in lines; NULL: none */
     bool awaits;       /* these are waited for, and it has no FluxJob */
@@ -134,6 +137,8 @@ static inline bool fq_pod_waits(const struct fq_pod *p) {
 }
 
 /* ---- pods.c ---- */
+/* It is on a node of the graph, and stays there. */
+bool fq_pod_settled(const struct sl_fluxqueue *q, const struct fq_pod *p);
 bool fq_pod_wanted(void *ctx, yyjson_val *o);
 bool fq_pod_decode(void *ctx, struct sl_rec *r, yyjson_val *o);
 void fq_pod_reconcile(void *ctx, struct sl_rec *r);
@@ -164,9 +169,9 @@ void fq_plain_sync(struct sl_fluxqueue *q, struct fq_pod *p);
 /* It has nothing in the queue and in the matcher any more. */
 void fq_plain_drop(struct sl_fluxqueue *q, struct fq_pod *p);
 void fq_plain_apply(struct sl_fluxqueue *q, const struct sl_decision *d);
-/* Of the rejected ones, one of each request is tried again; and after the pass, if that one was not
- * rejected, so are the others. */
-void fq_plain_retry(struct sl_fluxqueue *q);
+/* Of the rejected ones, one of each request is tried again, of so many requests; and after the
+ * pass, if that one was not rejected, so are the others. False: there are more requests. */
+bool fq_plain_retry(struct sl_fluxqueue *q, uint32_t most);
 void fq_plain_retried(struct sl_fluxqueue *q);
 /* Those in the queue that can never run, or not beside pods of others, leave it. */
 void fq_plain_judge(struct sl_fluxqueue *q);

@@ -13,7 +13,7 @@ struct sl_fluxqueue;
 
 /* ---- volumes (volumes.c) ---- */
 
-/* The nodes that a volume can be used on, or made for. */
+/* The nodes that a volume can be used on, or made for; or those of pods (own.c). */
 struct fq_where {
     struct sl_arena arena;
     struct sl_constraint constraint;
@@ -40,6 +40,17 @@ struct fq_storage {
     bool waits; /* for the first consumer */
     bool provisions;
 };
+
+/* ---- own.c ---- */
+/* Read if the object has a jobspec of its own; 'spec' is that of its pods. NULL: anywhere. */
+int fq_own_read(struct fq_where **at, yyjson_val *object, yyjson_val *spec,
+                struct sl_err *err) _must_check_;
+void fq_own_free(struct fq_where **at);
+uint64_t fq_own_hash(const struct sl_fluxqueue *q, const struct fq_job *j);
+void fq_own_where(const struct sl_fluxqueue *q, const struct fq_job *j, struct sl_arena *a,
+                  struct sl_constraint *ret);
+/* And this. */
+void fq_where_and(const struct sl_constraint *c, struct sl_arena *a, struct sl_constraint *ret);
 
 /* ---- volumes.c ---- */
 /* The claims of a pod, or of a template (pod: NULL), one in a line; NULL: none. To be freed. */

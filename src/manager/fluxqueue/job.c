@@ -16,6 +16,15 @@ bool fq_job_is_over(const struct fq_job *j) {
 
 /* ---- decoding ---- */
 
+/* Of a time that no sl_time can hold: long ago, or never. */
+static int64_t begin_of(yyjson_val *spec) {
+    const char *text = sl_json_str(spec, "beginTime");
+    sl_time at;
+    if (!*text || sl_stamp_parse(text, &at))
+        return sl_json_time(spec, "beginTime") / SL_SEC;
+    return strcmp(text, "1970") < 0 ? 0 : FQ_MAX_SECONDS;
+}
+
 bool fq_job_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     struct sl_fluxqueue *q = ctx;
     struct fq_job *j = fq_job_of(r);
@@ -30,7 +39,7 @@ bool fq_job_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
         fq_set_text(&j->jobspec, sl_json_str(spec, "jobspec"));
         fq_set_text(&j->object, sl_json_str(spec, "name"));
         fq_set_text(&j->asked_queue, sl_json_str(spec, "queue"));
-        j->begin = sl_json_time(spec, "beginTime") / SL_SEC;
+        j->begin = begin_of(spec);
         int64_t seconds = sl_json_int(spec, "duration", 0), before = j->seconds;
         j->seconds = seconds > 0 ? seconds : 0;
         if (j->held && j->seconds != before && !q->rebuild)
@@ -279,6 +288,22 @@ static void set_empty(struct fq_job *j, const char *reason, const char *message)
     fq_job_set_state(j, FQ_PENDING, reason, "%s", message);
 }
 
+/* Some of its pods are on nodes of the graph, though it has no places: they are of a FluxJob of
+ * before, or of a Deployment that was deleted without them. */
+static bool runs_already(const struct sl_fluxqueue *q, const struct fq_job *j,
+                         const struct sl_rec *o) {
+    struct fq_pods_of at = {0};
+    if (o->kind == FQ_POD || o->kind == FQ_GROUP || !q->match || q->rebuild || q->taints_changed ||
+        SL_CONTAINER_OF(o, const struct fq_obj, rec)->suspended)
+        return false;
+    for (struct fq_pod *p; (p = fq_job_next_pod(q, j, &at));)
+        if (fq_pod_settled(q, p))
+            return true;
+    return false;
+}
+
+static void run(struct sl_fluxqueue *q, struct fq_job *j, struct sl_rec *o);
+
 static void wait(struct sl_fluxqueue *q, struct fq_job *j, struct sl_rec *o) {
     uint32_t pods = o->kind == FQ_POD ? 1 : fq_obj_of(o)->pods;
     if (o->kind == FQ_GROUP && fq_group_waits(q, j, o))
@@ -286,6 +311,11 @@ static void wait(struct sl_fluxqueue *q, struct fq_job *j, struct sl_rec *o) {
     if (pods == 0) {
         fq_graph_release(q, j);
         set_empty(j, "ScaledToZero", "It has no pods");
+        return;
+    }
+    if (runs_already(q, j, o)) {
+        fq_adopt(q, j);
+        run(q, j, o);
         return;
     }
     if (o->kind == FQ_POD)
@@ -378,6 +408,22 @@ static void miss_object(struct sl_fluxqueue *q, struct fq_job *j) {
     set_empty(j, "ObjectUnmarked", "There is no such object with the label " SL_FLUX_SEEN);
 }
 
+/* Nobody says whose it is. One that was made here has lost its owner, which was deleted without
+ * what belongs to it; one that somebody else made may wait for its object. */
+static void lack_object(struct sl_fluxqueue *q, struct fq_job *j) {
+    fq_graph_release(q, j);
+    set_empty(j, "ObjectNotFound", "There is no such object");
+    if (!j->rec.finalizer)
+        return;
+    if (!j->missed)
+        j->missed = q->client->mono;
+    sl_span left = j->missed + FQ_OWNER_LATE - q->client->mono;
+    if (left > 0)
+        sl_rec_reconcile_at(&j->rec, sl_time_add(q->client->wall, left));
+    else
+        sl_rec_plan_delete(&j->rec);
+}
+
 void fq_job_reconcile(void *ctx, struct sl_rec *r) {
     struct sl_fluxqueue *q = ctx;
     struct fq_job *j = fq_job_of(r);
@@ -423,8 +469,7 @@ void fq_job_reconcile(void *ctx, struct sl_rec *r) {
         return;
     }
     if (!o) {
-        fq_graph_release(q, j);
-        set_empty(j, "ObjectNotFound", "There is no such object");
+        lack_object(q, j);
         return;
     }
     if (j->held)

@@ -41,7 +41,7 @@ const char *fq_job_name(enum sl_flux_type type, const char *object, char out[SL_
     if (strlen(object) + 1 + strlen(suffix) <= SL_REC_MAX_NAME)
         sl_fmt(out, SL_REC_NAME, "%s-%s", object, suffix);
     else
-        sl_fmt(out, SL_REC_NAME, "%.200s-%016llx-%s", object,
+        sl_fmt(out, SL_REC_NAME, "%.*s-%016llx-%s", sl_fmt_cut(object, 200, "."), object,
                (unsigned long long)sl_digest_str(11, object), suffix);
     return out;
 }
@@ -162,6 +162,8 @@ static void read_jobspec(struct sl_fluxqueue *q, struct fq_obj *x, yyjson_val *o
     int r = x->pods > FQ_MAX_PODS
                 ? sl_err_set(&err, SL_ELIMIT, "%u pods: expected at most %u", x->pods, FQ_MAX_PODS)
                 : fq_jobspec_write(fq_type_of_rec(&x->rec), o, x->pods, &options, &b, &err);
+    if (r >= 0)
+        r = fq_own_read(&x->own_where, o, spec, &err);
     fq_set_text(&x->jobspec, r < 0 || sl_buf_full(&b) ? NULL : sl_buf_str(&b));
     fq_set_text(&x->refused, x->jobspec ? NULL
                              : r < 0    ? err.text
@@ -255,6 +257,7 @@ void fq_obj_free(struct sl_rec *r) {
     sl_freep(&x->refused);
     sl_freep(&x->priority_class);
     sl_freep(&x->claims);
+    fq_own_free(&x->own_where);
 }
 
 /* ---- its FluxJob ---- */
@@ -389,6 +392,19 @@ bool fq_obj_child(void *ctx, struct sl_rec *r, struct sl_rec *child, struct sl_j
               : group ? fq_obj_of(r)->priority
                       : priority_of(q, fq_obj_of(r)->priority_class));
     return true;
+}
+
+/* Nothing else says why it waits: there is no FluxJob. */
+void fq_obj_child_written(void *ctx, struct sl_rec *r, struct sl_rec *child, enum sl_written how,
+                          const struct sl_kube_reply *reply) {
+    _cleanup_(sl_json_docp) yyjson_doc *d = NULL;
+    (void)ctx;
+    if (how != SL_WRITE_REFUSED)
+        return;
+    d = yyjson_read(reply->body, reply->len, 0);
+    sl_rec_event(r, FQ_CONTROLLER, true, "FluxJobRefused",
+                 "The API server refused its FluxJob %.80s (%d): %.240s", child->name,
+                 reply->status, sl_json_str(yyjson_doc_get_root(d), "message"));
 }
 
 bool fq_build_told(const struct fq_job *j, const struct sl_rec *r, bool told, struct sl_write *w) {

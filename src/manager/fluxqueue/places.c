@@ -398,6 +398,35 @@ static void collect(struct sl_fluxqueue *q, struct fq_job *j, struct live *l) {
     index_places(j, l);
 }
 
+/* Those that run on nodes where the job has no place, or not as many: the node was away and is
+ * back, or the FluxJob is another one than they were started by. They get one each, where they are.
+ */
+static bool adopt(struct sl_fluxqueue *q, struct fq_job *j, const struct live *l) {
+    uint32_t n = j->places.n;
+    for (uint32_t i = 0; i < l->v.n && j->n_kinds == 0; i++) {
+        const struct fq_pod *p = l->v.v[i];
+        uint32_t at = p->node ? first_of(l, p->node) : SL_MAP_NONE;
+        if (!fq_pod_settled(q, p))
+            continue;
+        while (at != SL_MAP_NONE && j->places.v[at].pod != FQ_NO_POD)
+            at = l->next[at];
+        if (at != SL_MAP_NONE)
+            j->places.v[at].pod = p->rec.id;
+        else if (j->places.n < FQ_MAX_PODS)
+            *sl_vec_push(&j->places) = (struct fq_place){p->node, p->rec.id, 0, size_for(j, p)};
+    }
+    for (uint32_t i = 0; i < j->places.n; i++)
+        j->places.v[i].pod = FQ_NO_POD; /* they are given out when all are there */
+    if (j->places.n > n && !fq_places_fit(q, j))
+        j->places.n = n;
+    if (j->places.n == n)
+        return false;
+    fq_places_sort(j);
+    fq_job_touch(j);
+    j->places_version = j->version;
+    return true;
+}
+
 static void done(struct live *l) {
     sl_vec_free(&l->v);
     sl_freep(&l->has);
@@ -450,6 +479,12 @@ void fq_places_sync(struct sl_fluxqueue *q, struct fq_job *j) {
     if (q->match && j->slot_hash != fq_slot_hash(q, j)) {
         fq_graph_know_slot(q, j);
         l.resized = true;
+    }
+    if (q->match && !q->rebuild && adopt(q, j, &l)) {
+        fq_graph_hold(q, j);
+        done(&l);
+        l = (struct live){0};
+        collect(q, j, &l);
     }
     look_at_nodes(q, j, &l);
     give_out(q, j, &l);

@@ -313,42 +313,66 @@ void fq_plain_apply(struct sl_fluxqueue *q, const struct sl_decision *d) {
     sl_rec_write(&p->rec);
 }
 
-/* Those with this property are to be submitted again; the others stay. */
-static void release(struct sl_fluxqueue *q,
-                    bool (*is)(struct sl_fluxqueue *, struct fq_request *)) {
-    uint32_t kept = 0;
+/* NULL: it is not rejected any more. */
+static struct fq_pod *rejected_pod(const struct sl_fluxqueue *q, uint32_t i) {
+    struct sl_rec *r = q->inf->recs.v[q->rejected.v[i]];
+    return r && r->kind == FQ_POD && fq_pod_of(r)->rejected ? fq_pod_of(r) : NULL;
+}
+
+/* Those with this property, at most so many, are to be submitted again; the others stay. */
+static uint32_t release(struct sl_fluxqueue *q, uint32_t most,
+                        bool (*is)(struct sl_fluxqueue *, const struct fq_pod *)) {
+    uint32_t kept = 0, n = 0;
     for (uint32_t i = 0; i < q->rejected.n; i++) {
-        struct sl_rec *r = q->inf->recs.v[q->rejected.v[i]];
-        if (!r || r->kind != FQ_POD || !fq_pod_of(r)->rejected)
+        struct fq_pod *p = rejected_pod(q, i);
+        if (!p)
             continue;
-        if (is(q, fq_pod_of(r)->request)) {
-            fq_pod_of(r)->rejected = false;
-            sl_rec_enqueue(r);
+        if (n < most && is(q, p)) {
+            n++;
+            p->rejected = false;
+            sl_rec_enqueue(&p->rec);
         } else {
             q->rejected.v[kept++] = q->rejected.v[i];
         }
     }
     q->rejected.n = kept;
+    return n;
 }
 
-static bool is_first(struct sl_fluxqueue *q, struct fq_request *r) {
-    bool first = r->tried != q->capacity;
-    r->tried = q->capacity;
+static bool is_first(struct sl_fluxqueue *q, const struct fq_pod *p) {
+    bool first = p->request->first == p && p->request->tried != q->capacity;
+    if (first)
+        p->request->tried = q->capacity;
     return first;
 }
 
-static bool is_possible(struct sl_fluxqueue *q, struct fq_request *r) {
-    return r->rejected != q->capacity;
+static bool is_possible(struct sl_fluxqueue *q, const struct fq_pod *p) {
+    return p->request->tried == q->capacity && p->request->rejected != q->capacity;
 }
 
-void fq_plain_retry(struct sl_fluxqueue *q) {
-    release(q, is_first);
+static bool comes_before(const struct fq_pod *a, const struct fq_pod *b) {
+    return a->priority != b->priority ? a->priority > b->priority : order_of(a) < order_of(b);
+}
+
+/* Those that are rejected again stand behind those that were not tried. */
+bool fq_plain_retry(struct sl_fluxqueue *q, uint32_t most) {
+    for (uint32_t i = 0; i < q->rejected.n; i++) {
+        struct fq_pod *p = rejected_pod(q, i);
+        if (p)
+            p->request->first = NULL;
+    }
+    for (uint32_t i = 0; i < q->rejected.n; i++) {
+        const struct fq_pod *p = rejected_pod(q, i);
+        if (p && (!p->request->first || comes_before(p, p->request->first)))
+            p->request->first = p;
+    }
     q->retrying = true;
+    return release(q, most, is_first) < most;
 }
 
 void fq_plain_retried(struct sl_fluxqueue *q) {
     if (q->retrying)
-        release(q, is_possible);
+        (void)release(q, UINT32_MAX, is_possible);
     q->retrying = false;
 }
 
@@ -387,12 +411,13 @@ void fq_plain_restore(struct sl_fluxqueue *q) {
         sl_sym at_node = fq_exact_has(q, p) ? 0 : place_of(q, p);
         if (p->held || p->queued)
             fq_pod_target(q, p, 0);
-        p->held = p->queued = p->rejected = false;
+        p->held = p->queued = false;
+        if (at_node || !q->match)
+            p->rejected = false; /* else it is tried again like the others (fq_plain_retry) */
         if (at_node)
             hold(q, p, at_node);
         sl_rec_enqueue(r);
     }
-    sl_vec_clear(&q->rejected);
 }
 
 /* ---- reconciling ---- */

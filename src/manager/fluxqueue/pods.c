@@ -21,6 +21,12 @@ bool fq_names_us(yyjson_val *spec) {
     return strcmp(name, SL_FLUX_SCHEDULER) == 0 || strcmp(name, SL_FLUX_SCHEDULER_SHORT) == 0;
 }
 
+bool fq_pod_settled(const struct sl_fluxqueue *q, const struct fq_pod *p) {
+    const struct fq_node *n =
+        p->node && !p->ended && !p->rec.gone && !p->rec.deleting ? fq_node_find(q, p->node) : NULL;
+    return n && n->v != SL_VTX_NONE;
+}
+
 static bool is_over(const char *phase) {
     return strcmp(phase, "Succeeded") == 0 || strcmp(phase, "Failed") == 0;
 }
@@ -94,6 +100,8 @@ static void read_jobspec(struct sl_fluxqueue *q, struct fq_pod *p, yyjson_val *o
         options.name = p->group->obj.rec.name;
     int r = fq_jobspec_write(p->group ? SL_FLUX_POD_GROUP : SL_FLUX_POD, o,
                              p->group ? p->group_size : 1, &options, &b, &err);
+    if (r >= 0 && !p->group)
+        r = fq_own_read(&p->own_where, o, sl_json_get(o, "spec"), &err);
     fq_set_text(&p->jobspec, r < 0 || sl_buf_full(&b) ? NULL : sl_buf_str(&b));
     fq_set_text(&p->refused, p->jobspec ? NULL
                              : r < 0    ? err.text
@@ -307,6 +315,7 @@ void fq_pod_free(struct sl_rec *r) {
     sl_freep(&p->refused);
     sl_freep(&p->gates);
     sl_freep(&p->claims);
+    fq_own_free(&p->own_where);
     fq_unbound_free(p);
     fq_kube_free(p);
 }

@@ -85,6 +85,7 @@ static int compile(struct sl_fluxqueue *q, const struct fq_job *j, const char *t
     struct sl_constraint also = ask->also ? *ask->also : (struct sl_constraint){0};
     struct fq_jobspec_ask with = *ask;
     fq_volumes_where(q, j, a, &also);
+    fq_own_where(q, j, a, &also);
     with.also = &also;
     with.duration = j->seconds;
     int r = fq_jobspec_compile_ask(sl_match_graph(q->match), &q->universe, text, strlen(text),
@@ -291,18 +292,21 @@ void fq_submit(struct sl_fluxqueue *q, struct fq_job *j) {
     struct fq_jobspec_info info = {0};
     struct sl_match_request *request = NULL;
     struct sl_err err = {0};
-    uint64_t hash = sl_hash_u64(submission_hash(j), fq_volumes_hash(q, j)) | 1;
+    uint64_t hash = sl_hash_u64(submission_hash(j), fq_volumes_hash(q, j));
+    hash = sl_hash_u64(hash, fq_own_hash(q, j)) | 1;
 
     if (fq_volumes_wait(q, j))
         return;
-    if (j->queued_hash == hash && (j->queued || j->rejected == q->capacity))
-        return;
+    bool waits_its_turn = j->rejected == q->capacity || (j->rejected && !j->again);
+    if (j->queued_hash == hash && (j->queued || waits_its_turn))
+        return; /* fq_retry_rejected */
     if (!q->match) {
         fq_job_set_state(j, FQ_WAITING, "NoNodes", "The cluster has no nodes");
         return;
     }
     if (q->rebuild || q->taints_changed)
         return; /* all are looked at again when that is done */
+    j->again = false;
     if (j->queued)
         fq_graph_release(q, j); /* what it asks for has changed */
     int r = fq_compile(q, j, 0, &arena, &info, &request, &err);
@@ -394,7 +398,7 @@ static void take_places(struct sl_fluxqueue *q, struct fq_job *j, uint32_t kind,
 #define LISTED 48u /* bytes of a node in a status, besides its name */
 
 /* What its status does not list would be forgotten by a restart. */
-static bool can_be_listed(const struct sl_fluxqueue *q, const struct fq_job *j) {
+bool fq_places_fit(const struct sl_fluxqueue *q, const struct fq_job *j) {
     size_t n = 0, bytes = 0;
     for (uint32_t i = 0; i < j->places.n; i++) {
         if (i > 0 && fq_same_places(&j->places.v[i], &j->places.v[i - 1]))
@@ -410,6 +414,38 @@ static bool can_be_listed(const struct sl_fluxqueue *q, const struct fq_job *j) 
 static void give_up(struct sl_fluxqueue *q, struct fq_job *j) {
     fq_graph_release(q, j);
     j->rejected = q->capacity;
+}
+
+static void set_started(struct sl_fluxqueue *q, struct fq_job *j, const char *how) {
+    j->started = q->client->wall;
+    if (j->started / SL_SEC <= j->recorded.start) /* a second start in one second is another one */
+        j->started = sl_span_seconds(j->recorded.start + 1);
+    if (j->estimate && fq_now(q) > j->estimate / SL_SEC)
+        fq_tell_delay(j, j->started);
+    j->estimate = 0;
+    j->position = 0;
+    fq_job_set_state(j, FQ_RUNNING, "Allocated", "%s", how);
+    fq_job_touch(j);
+    j->places_version = j->version;
+}
+
+void fq_adopt(struct sl_fluxqueue *q, struct fq_job *j) {
+    _cleanup_(sl_arena_done) struct sl_arena arena = SL_ARENA(FQ_MAX_COMPILE);
+    _cleanup_(sl_match_request_freep) struct sl_match_request *request = NULL;
+    struct fq_jobspec_info info = {0};
+    struct sl_err err = {0};
+    fq_graph_release(q, j);
+    if (!j->submitted)
+        j->submitted = q->client->wall;
+    if (!j->jobid)
+        fq_name_job(q, j, fq_next_jobid(q));
+    if (fq_compile(q, j, 0, &arena, &info, &request, &err) >= 0)
+        keep_queue(j, queue_of(q, j, &info));
+    j->held = true;
+    j->rejected = 0;
+    j->selection = SL_SELECT_IMMEDIATE;
+    set_started(q, j, "Its pods run already");
+    sl_rec_event(&j->rec, FQ_CONTROLLER, false, "Allocated", "%s", j->message);
 }
 
 static void start(struct sl_fluxqueue *q, struct fq_job *j, const struct sl_decision *d) {
@@ -442,49 +478,61 @@ static void start(struct sl_fluxqueue *q, struct fq_job *j, const struct sl_deci
                          "The jobspec gives the Job %u places for %u pods", n, j->expected);
         return;
     }
-    if (!can_be_listed(q, j)) {
+    if (!fq_places_fit(q, j)) {
         give_up(q, j);
         fq_job_set_state(j, FQ_REJECTED, "TooManyNodes",
                          "%u nodes are the most that a job can have, and %zu KiB of their names",
                          FQ_MAX_LISTED, FQ_MAX_LIST >> 10);
         return;
     }
-    j->started = q->client->wall;
-    if (j->started / SL_SEC <= j->recorded.start) /* a second start in one second is another one */
-        j->started = sl_span_seconds(j->recorded.start + 1);
-    if (j->estimate && fq_now(q) > j->estimate / SL_SEC)
-        fq_tell_delay(j, j->started);
-    j->estimate = 0;
-    j->position = 0;
     j->selection = d->selection;
-    fq_job_set_state(j, FQ_RUNNING, "Allocated", "%s", how[d->selection]);
-    fq_job_touch(j);
-    j->places_version = j->version;
+    set_started(q, j, how[d->selection]);
     sl_rec_event(&j->rec, FQ_CONTROLLER, false, "Allocated", "%s on %u place(s)", how[d->selection],
                  j->places.n);
+}
+
+/* How long some jobs take is not known before: a constraint may be one of thousands of terms, that
+ * are looked at for thousands of nodes. When the next ones are due. */
+static sl_time time_next(struct sl_fluxqueue *q) {
+    sl_span pause = sl_time_min(FQ_RETRY_SHARE * q->retry_took, FQ_RETRY_LONGEST);
+    q->timed = true;
+    q->retried_at = q->client->mono;
+    return q->client->mono + (pause > FQ_RETRY_PAUSE ? pause : FQ_RETRY_PAUSE);
+}
+
+void fq_retry_timed(struct sl_fluxqueue *q) {
+    if (!q->timed)
+        return;
+    q->timed = false;
+    q->retry_took = sl_time_min(q->client->mono - q->retried_at, FQ_RETRY_LONGEST);
+    if (q->retry_took > FQ_RETRY_TURN)
+        q->retries = 1 + (uint32_t)(q->retries * FQ_RETRY_TURN / q->retry_took) / 2;
+    else
+        q->retries = q->retries < FQ_MAX_RETRIES / 2 ? 2 * q->retries : FQ_MAX_RETRIES;
 }
 
 /* A round goes on where it was when more is free meanwhile; then those before that place have had
  * their turn too early, and another round follows. */
 void fq_retry_rejected(struct sl_fluxqueue *q) {
     struct sl_rec *r = NULL;
-    uint32_t n = 0;
-    if (q->plain_retried != q->capacity)
-        fq_plain_retry(q);
-    q->plain_retried = q->capacity;
+    uint32_t n = 0, plain = q->rejected.n;
     if (q->client->mono < q->retry_due)
         return;
+    if (q->plain_retried != q->capacity && fq_plain_retry(q, q->retries))
+        q->plain_retried = q->capacity;
+    plain -= q->rejected.n;
     if (!q->retry_at)
         q->retried = q->capacity;
-    while (n < FQ_MAX_RETRIES && (r = sl_inf_each(q->inf, FQ_FLUXJOB, &q->retry_at)))
+    while (n < q->retries && (r = sl_inf_each(q->inf, FQ_FLUXJOB, &q->retry_at)))
         if (fq_job_of(r)->rejected && fq_job_of(r)->rejected != q->capacity) {
+            fq_job_of(r)->again = true;
             sl_rec_enqueue(r);
             n++;
         }
     if (!r)
         q->retry_at = 0;
-    if (n)
-        q->retry_due = q->client->mono + FQ_RETRY_PAUSE;
+    if (n + plain)
+        q->retry_due = time_next(q);
 }
 
 /* It waits for what can never be, and is told so, as it would be if it came now. */
@@ -512,14 +560,16 @@ void fq_judge_waiting(struct sl_fluxqueue *q) {
         if (q->match)
             fq_plain_judge(q);
     }
-    while (n < FQ_MAX_JUDGED && (r = sl_inf_each(q->inf, FQ_FLUXJOB, &q->judge_at)))
+    while (n < FQ_MAX_JUDGED && n < q->retries &&
+           (r = sl_inf_each(q->inf, FQ_FLUXJOB, &q->judge_at)))
         if (fq_job_of(r)->queued && fq_job_of(r)->judged != q->shrunk) {
             judge(q, fq_job_of(r));
             n++;
         }
     if (!r)
         q->judge_at = 0;
-    q->judge_due = q->client->mono + (r ? FQ_RETRY_PAUSE : FQ_JUDGE_PAUSE);
+    sl_time next = time_next(q);
+    q->judge_due = r ? next : q->client->mono + FQ_JUDGE_PAUSE;
 }
 
 static void apply(struct sl_fluxqueue *q, const struct sl_decision *d) {
@@ -688,7 +738,7 @@ static bool join(struct sl_fluxqueue *q, struct fq_job *j, uint32_t kind, const 
         memcpy(before, j->places.v, n * sizeof *before);
     take_places(q, j, kind == FQ_ANY_KIND ? 0 : kind, g, size);
     fq_places_sort(j);
-    bool fits = can_be_listed(q, j);
+    bool fits = fq_places_fit(q, j);
     if (!fits) {
         memcpy(j->places.v, before, n * sizeof *before);
         j->places.n = n;

@@ -41,6 +41,69 @@ static int by_text(const void *a, const void *b) {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
+/* ---- values of labels ---- */
+
+/* The names of a graph are never dropped, so an index of them only grows. */
+struct fq_values {
+    struct fq_names names; /* all KEY=VALUE */
+    uint32_t seen;         /* names of the graph that were looked at */
+};
+
+/* Both are sorted, and have nothing in common. */
+static void merge(struct fq_names *to, const struct fq_names *from) {
+    uint32_t old = to->v.n, new = from->v.n;
+
+    sl_vec_reserve(&to->v, old + new);
+    to->v.n = old + new;
+    for (uint32_t at = old + new; new > 0;)
+        to->v.v[--at] = old > 0 && strcmp(to->v.v[old - 1], from->v.v[new - 1]) > 0
+                            ? to->v.v[--old]
+                            : from->v.v[--new];
+}
+
+static void read_new_names(struct fq_values *x, const struct sl_syms *syms) {
+    struct fq_names found = {0};
+
+    for (; x->seen < syms->names.n; x->seen++) {
+        const char *name = sl_sym_str(syms, x->seen);
+        if (strchr(name, '=') && strncmp(name, PREFIX, strlen(PREFIX)) != 0)
+            *sl_vec_push(&found.v) = name;
+    }
+    if (found.v.n > 0) {
+        qsort(found.v.v, found.v.n, sizeof(*found.v.v), by_text);
+        merge(&x->names, &found);
+    }
+    sl_vec_free(&found.v);
+}
+
+/* 0 if it begins with "KEY=". */
+static int compare_key(const char *name, const char *key, size_t len) {
+    int c = strncmp(name, key, len);
+    return c ? c : (unsigned char)name[len] - '=';
+}
+
+uint32_t fq_universe_values(const struct fq_universe *u, const struct sl_graph *g, const char *key,
+                            const char *const **ret) {
+    struct fq_values *x = u->values;
+    uint32_t low = 0, n = 0, high;
+    size_t len = strlen(key);
+
+    read_new_names(x, sl_graph_syms(g));
+    for (high = x->names.v.n; low < high;) {
+        uint32_t mid = low + (high - low) / 2;
+        if (compare_key(x->names.v.v[mid], key, len) < 0)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    while (low + n < x->names.v.n && compare_key(x->names.v.v[low + n], key, len) == 0)
+        n++;
+    *ret = n ? &x->names.v.v[low] : NULL;
+    return n;
+}
+
+/* ---- names ---- */
+
 /* Where it is, or would be. */
 static bool find_name(const struct fq_names *n, const char *name, uint32_t *ret) {
     uint32_t low = 0, high = n->v.n;
@@ -111,6 +174,7 @@ int fq_universe_init(struct fq_universe *u, const struct sl_graph *g, struct sl_
 
     *u = (struct fq_universe){.arena = SL_ARENA(ARENA_BYTES)};
     u->compared = sl_arena_alloc0(&u->arena, 1, sizeof(*u->compared));
+    u->values = sl_arena_alloc0(&u->arena, 1, sizeof(*u->values));
     for (uint32_t pos = 0; pos < sl_graph_live(g) && r >= 0;) {
         sl_vtx v = sl_graph_at(g, pos);
         const struct sl_vertex *x = sl_graph_vertex(g, v);
@@ -137,6 +201,8 @@ int fq_universe_init(struct fq_universe *u, const struct sl_graph *g, struct sl_
 }
 
 void fq_universe_done(struct fq_universe *u) {
+    if (u->values)
+        sl_vec_free(&u->values->names.v);
     sl_arena_done(&u->arena);
     *u = (struct fq_universe){0};
 }

@@ -269,14 +269,8 @@ void fq_claims_where(const struct sl_fluxqueue *q, sl_sym ns, const char *names,
     char name[SL_REC_NAME];
     while (next_name(&names, name)) {
         const struct fq_where *w = where_named(q, ns, name);
-        if (!w || w->unreadable || w->constraint.kind == SL_CONSTRAINT_ALL)
-            continue;
-        struct sl_constraint *both = sl_arena_alloc(a, 2 * sizeof *both);
-        both[0] = *ret;
-        both[1] = w->constraint;
-        *ret = ret->kind == SL_CONSTRAINT_ALL
-                   ? w->constraint
-                   : (struct sl_constraint){.kind = SL_CONSTRAINT_AND, .terms = both, .n_terms = 2};
+        if (w && !w->unreadable)
+            fq_where_and(&w->constraint, a, ret);
     }
 }
 

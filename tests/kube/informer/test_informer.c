@@ -311,6 +311,30 @@ static void test_events(void **state) {
     }
 }
 
+/* What is put behind a name that was cut may not stand behind a dot, or a dot behind a dash. */
+static void test_cut_names(void **state) {
+    static const char *const ends[] = {"a.", "a-", ".-", "-.", "aa"};
+    char name[256], event[SL_EVENT_NAME];
+
+    (void)state;
+    for (size_t i = 0; i < SL_LEN(ends); i++) {
+        _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(65536);
+        memset(name, 'a', 253);
+        name[253] = '\0';
+        memcpy(name + 198, ends[i], 2);
+        const struct sl_event e = {.controller = "c",
+                                   .instance = "i",
+                                   .reason = "R",
+                                   .action = "A",
+                                   .note = "",
+                                   .of = {"v1", "Pod", "ns", name, "u", 1, NULL}};
+        (void)sl_event_put(&b, &e, 1, event);
+        assert_null(strstr(event, ".."));
+        assert_null(strstr(event, "-."));
+        assert_true(strlen(event) <= 253 && strncmp(event, name, 197) == 0);
+    }
+}
+
 static void test_too_many_events(void **state) {
     struct world w;
     (void)state;
@@ -329,11 +353,12 @@ static void test_too_many_events(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_comes_and_goes),  cmocka_unit_test(test_tombstone),
-        cmocka_unit_test(test_answers),         cmocka_unit_test(test_read_again),
-        cmocka_unit_test(test_finalizers),      cmocka_unit_test(test_names_too_long),
-        cmocka_unit_test(test_timers),          cmocka_unit_test(test_events),
-        cmocka_unit_test(test_too_many_events), cmocka_unit_test(test_queues_itself),
+        cmocka_unit_test(test_comes_and_goes), cmocka_unit_test(test_tombstone),
+        cmocka_unit_test(test_answers),        cmocka_unit_test(test_read_again),
+        cmocka_unit_test(test_finalizers),     cmocka_unit_test(test_names_too_long),
+        cmocka_unit_test(test_timers),         cmocka_unit_test(test_events),
+        cmocka_unit_test(test_cut_names),      cmocka_unit_test(test_too_many_events),
+        cmocka_unit_test(test_queues_itself),
     };
     sl_log_set(SL_LOG_ERROR);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -674,6 +674,34 @@ static void test_disk_full(void **state) {
     fx_done(&f);
 }
 
+/* The file is moved away, or removed, while it is written: what comes then is in a new one under
+ * its name, and the one that was moved is whole. */
+static void test_moved(void **state) {
+    char old[sizeof((struct fx *)0)->file + 8];
+    struct fx f;
+
+    (void)state;
+    fx_init(&f);
+    fx_open(&f);
+    fx_life(&f, 0);
+    fx_flush(&f);
+    sl_fmt(old, sizeof old, "%s.old", f.file);
+    assert_int_equal(rename(f.file, old), 0);
+    fx_life(&f, 1);
+    fx_flush(&f);
+    assert_int_equal(fx_number(old, "SELECT count(*) FROM events"), FX_LIFE);
+    assert_string_equal(fx_query(old, "PRAGMA integrity_check"), "ok");
+    assert_int_equal(fx_number(f.file, "SELECT count(*) FROM events"), FX_LIFE);
+    assert_int_equal(unlink(f.file), 0);
+    fx_life(&f, 2);
+    fx_life(&f, 3);
+    fx_flush(&f);
+    assert_int_equal(fx_number(f.file, "SELECT count(*) FROM events"), 2 * FX_LIFE);
+    assert_int_equal(fx_number(f.file, FX_WRONG), 0);
+    assert_true(fx_stats(&f).connected);
+    fx_done(&f);
+}
+
 /* An event that this file does not take is left out, and those after it are not held up. */
 static void test_poison(void **state) {
     struct fx f;
@@ -963,7 +991,7 @@ int main(void) {
         cmocka_unit_test(test_kills),       cmocka_unit_test(test_retention),
         cmocka_unit_test(test_threads),     cmocka_unit_test(test_plans),
         cmocka_unit_test(test_spool),       cmocka_unit_test(test_spool_ceiling),
-        cmocka_unit_test(test_poison),
+        cmocka_unit_test(test_moved),       cmocka_unit_test(test_poison),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -251,6 +251,38 @@ static void test_hangs(void **state) {
     fx_done(&f);
 }
 
+/* A statement that waits, for a lock that somebody holds, ends at the server before it is given up
+ * here: else each attempt would leave one of the server's connections in use. */
+static void test_statements_end(void **state) {
+    static const char note[] =
+        "CREATE TABLE seen (has text); CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS "
+        "$$ BEGIN INSERT INTO seen VALUES (current_setting('statement_timeout')); RETURN NEW; END "
+        "$$; CREATE TRIGGER note AFTER INSERT ON events FOR EACH STATEMENT EXECUTE FUNCTION note()";
+    static const struct {
+        const char *database, *options, *limit;
+    } cases[] = {
+        {"locked", "", "25s"},
+        {"hurried", "options=-c%20statement_timeout%3D20s", "20s"}, /* a shorter one stays */
+        {"patient", "options=-c%20statement_timeout%3D60s", "25s"},
+    };
+    struct fx f;
+
+    (void)state;
+    for (size_t i = 0; i < SL_LEN(cases); i++) {
+        pg_create(cases[i].database, "UTF8");
+        fx_init(&f);
+        open_url(&f, pg_url(cases[i].database, cases[i].options), 0);
+        fx_life(&f, 0);
+        drain(&f);
+        (void)pg_query(cases[i].database, note);
+        assert_true(fx_event(&f, "a", SL_LEDGER_SUBMIT, 1, 0, ""));
+        drain(&f);
+        assert_string_equal(pg_query(cases[i].database, "SELECT DISTINCT has FROM seen"),
+                            cases[i].limit);
+        fx_done(&f);
+    }
+}
+
 /* ---- servers that are none, or not ours ---- */
 
 static int listen_silently(int *ret_port) {
@@ -531,12 +563,13 @@ static int end(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_same),      cmocka_unit_test(test_psql),
-        cmocka_unit_test(test_killed),    cmocka_unit_test(test_away),
-        cmocka_unit_test(test_hangs),     cmocka_unit_test(test_silent),
-        cmocka_unit_test(test_refusals),  cmocka_unit_test(test_poison),
-        cmocka_unit_test(test_hostile),   cmocka_unit_test(test_replicas),
-        cmocka_unit_test(test_retention), cmocka_unit_test(test_version_1),
+        cmocka_unit_test(test_same),           cmocka_unit_test(test_psql),
+        cmocka_unit_test(test_killed),         cmocka_unit_test(test_away),
+        cmocka_unit_test(test_hangs),          cmocka_unit_test(test_silent),
+        cmocka_unit_test(test_refusals),       cmocka_unit_test(test_poison),
+        cmocka_unit_test(test_hostile),        cmocka_unit_test(test_replicas),
+        cmocka_unit_test(test_retention),      cmocka_unit_test(test_version_1),
+        cmocka_unit_test(test_statements_end),
     };
     if (!pg_found()) {
         (void)fprintf(stderr, "PostgreSQL is not installed\n");

@@ -305,6 +305,9 @@ static void kube_scheduler_binds(void **state) {
               SET(MANAGED "," SEEN, "", "", SEEN "," SELECTOR("replicaset"), GATE));
 }
 
+#define NODE                                                                                       \
+    "spec.template.spec.nodeName: its pods have a node, and are not queued on the resource graph"
+
 static void warnings(void **state) {
     static const struct {
         sl_review_fn fn;
@@ -320,6 +323,9 @@ static void warnings(void **state) {
         {sl_review_flux_deployment_mutate, SET(MANAGED, "", "", "", ""), SET("", "", "", "", ""),
          "metadata.labels[fluxqueue/managed]: works on creation; delete the object and create it "
          "again"},
+        {sl_review_flux_deployment_mutate, SET(MANAGED, "", "", "", "'nodeName':'n'"), NULL, NODE},
+        {sl_review_flux_statefulset_mutate, SET("", "", "", "", "'nodeName':'n'"), NULL, NODE},
+        {sl_review_flux_job_mutate, SET("", "", "", "", "'nodeName':'n'"), NULL, NULL},
         {sl_review_flux_pod_mutate, POD("'" Q "queue-name':'q'", "", ""), NULL, NULL},
         {sl_review_flux_pod_mutate, POD(MANAGED, "", ""), NULL, NULL},
     };
@@ -331,6 +337,31 @@ static void warnings(void **state) {
         assert_int_equal(f.call.n_warnings, cases[i].want != NULL);
         if (cases[i].want)
             assert_string_equal(f.call.warnings[0], cases[i].want);
+        free(got);
+        end(&f);
+    }
+}
+
+/* No pod has a gate and a node: the template of a set gets no gate, nor does that of a Job where
+ * kube-scheduler binds; without a gate, a Job waits for its node. */
+static void nodes_of_templates(void **state) {
+    static const struct {
+        sl_review_fn fn;
+        bool kube_binds, waits;
+    } cases[] = {
+        {sl_review_flux_deployment_mutate, false, false},
+        {sl_review_flux_replicaset_mutate, false, false},
+        {sl_review_flux_statefulset_mutate, false, false},
+        {sl_review_flux_job_mutate, false, true},
+        {sl_review_flux_job_mutate, true, false},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < SL_LEN(cases); i++) {
+        struct fixture f = base(ANYWHERE);
+        f.settings.flux.kube_binds = cases[i].kube_binds;
+        char *got = call(&f, cases[i].fn, SET(MANAGED, "", "", "", "'nodeName':'n'"), NULL);
+        assert_int_equal(strcmp(got, "-") != 0, cases[i].waits);
         free(got);
         end(&f);
     }
@@ -465,6 +496,8 @@ static void subresources(void **state) {
 #define POD_WAITS                                                                                  \
     "spec.schedulingGates: the pod waits in the queue, which removes the gate fluxqueue" WAY_OUT
 #define JOB_WAITS "spec.suspend: the Job waits in the queue, which starts it" WAY_OUT
+#define NODE_WAITS                                                                                 \
+    "spec.template.spec.nodeName: the pods wait in the queue, which finds their nodes" WAY_OUT
 #define NUMBER "'fluxqueue/jobid':'7'"
 
 #define OURSELVES "{'username':'system:serviceaccount:own:kueue-controller-manager'}"
@@ -505,6 +538,12 @@ static void starting_by_hand(void **state) {
         {sl_review_flux_job_validate, SET("", "", ",'suspend':false", "", ""),
          SET("", "", ",'suspend':true", "", ""), NULL},
         {sl_review_flux_job_validate, SET(SEEN, "", ",'suspend':false", SEEN, ""), NULL, NULL},
+        {sl_review_flux_set_validate, SET(SEEN, "", "", SEEN, GATE ",'nodeName':'n'"),
+         SET(SEEN, "", "", SEEN, GATE), NODE_WAITS},
+        {sl_review_flux_set_validate, SET(SEEN, "", "", SEEN, "'nodeName':'n'"),
+         SET(SEEN, "", "", SEEN, GATE), NODE_WAITS},
+        {sl_review_flux_set_validate, SET("", "", "", "", "'nodeName':'n'"),
+         SET("", "", "", "", GATE), NULL}, /* not ours */
     };
 
     (void)state;
@@ -886,6 +925,7 @@ int main(void) {
         cmocka_unit_test(switched_off),
         cmocka_unit_test(kube_scheduler_binds),
         cmocka_unit_test(warnings),
+        cmocka_unit_test(nodes_of_templates),
         cmocka_unit_test(groups),
         cmocka_unit_test(updates_change_nothing),
         cmocka_unit_test(updates_of_templates),

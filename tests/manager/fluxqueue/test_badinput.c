@@ -941,6 +941,97 @@ static void test_wide_priority(void **state) {
     assert_field(w, PODS "/ten", "spec.nodeName", "");
 }
 
+/* The name of a FluxJob is that of its object, cut: a dash behind a dot would be no name. */
+static void test_dotted_names(void **state) {
+    struct world *w = *state;
+    char name[254], path[600], flux[SL_REC_NAME];
+    node(w, "n0", "8");
+    for (int dot = 198; dot < 202; dot++) {
+        memset(name, 'a', sizeof name - 1);
+        name[253] = '\0';
+        name[dot] = '.';
+        pod(w, name, "1", "", "");
+        run(w, 2 * SL_SEC);
+        sl_fmt(path, sizeof path, PODS "/%s", name);
+        assert_field(w, path, "spec.nodeName", "n0");
+        assert_null(strstr(fq_job_name(SL_FLUX_POD, name, flux), ".-"));
+    }
+}
+
+static int review_fluxjob(void *ctx, const struct fakeapi_write *write, struct sl_buf *why) {
+    const bool *refuses = ctx;
+    if (!*refuses || strcmp(write->kind->kind, "FluxJob") != 0 || write->old)
+        return 0;
+    sl_buf_puts(why, "exceeded quota");
+    return 403;
+}
+
+/* An object whose FluxJob is refused has no other way to say why it waits than an event. */
+static void test_refused_fluxjob(void **state) {
+    struct world *w = *state;
+    bool refuses = true;
+    fakeapi_on_write(w->api, review_fluxjob, &refuses);
+    node(w, "n0", "8");
+    job(w, "j", 1, "1", "");
+    pod(w, "p", "1", "", "");
+    run(w, 5 * SL_SEC);
+    assert_int_equal(events(w, "FluxJobRefused", "j"), 1);
+    assert_int_equal(events(w, "FluxJobRefused", "p"), 1);
+    refuses = false;
+    run(w, 5 * SL_MINUTE);
+    assert_field(w, FLUXJOBS "/j-job", "status.state", "Running");
+    assert_field(w, PODS "/p", "spec.nodeName", "n0");
+}
+
+static void begin_at(struct world *w, const char *name, const char *time) {
+    char body[400];
+    sl_fmt(body, sizeof body,
+           "{'metadata':{'name':'%s-job'},'spec':{'type':1,'name':'%s','beginTime':'%s','jobspec':"
+           "'{version: 1, tasks: [], attributes: {system: {duration: 0}}, resources: [{type: slot, "
+           "count: 1, label: a, with: [{type: core, count: 1}]}]}'}}",
+           name, name, time);
+    create(w, FLUXJOBS, body);
+    job(w, name, 1, "1", "");
+}
+
+/* Times that no clock of ours can show are long ago, or never. */
+static void test_far_begin(void **state) {
+    struct world *w = *state;
+    node(w, "n0", "8");
+    begin_at(w, "never", "9999-12-31T23:59:59Z");
+    begin_at(w, "zero", "0001-01-01T00:00:00Z");
+    begin_at(w, "old", "1900-01-01T00:00:00Z");
+    run(w, SL_MINUTE);
+    assert_field(w, FLUXJOBS "/never-job", "status.reason", "BeginTime");
+    assert_field(w, FLUXJOBS "/zero-job", "status.state", "Running");
+    assert_field(w, FLUXJOBS "/old-job", "status.state", "Running");
+}
+
+/* No kubelet takes a pod against its node selector, whatever its owner's jobspec says. */
+static void test_own_jobspec_elsewhere(void **state) {
+#define OWN                                                                                        \
+    "'fluxqueue/jobspec':'{version: 1, tasks: [], attributes: {system: {duration: 0}}, "           \
+    "resources: "                                                                                  \
+    "[{type: slot, count: 1, label: a, with: [{type: core, count: 1}]}]}'"
+#define ON(host) "'nodeSelector':{'kubernetes.io/hostname':'" host "'}"
+    struct world *w = *state;
+    node(w, "n0", "8");
+    node(w, "n1", "8");
+    pod(w, "free", "1", OWN, "");
+    pod(w, "on-n1", "1", OWN, ON("n1"));
+    pod(w, "nowhere", "1", OWN, ON("n2"));
+    create(w, JOBS,
+           "{'metadata':{'name':'j','labels':{'fluxqueue.seen':'yes'},'annotations':{" OWN "}},"
+           "'spec':{'suspend':true,'template':{'metadata':{'labels':{'fluxqueue.seen':'yes'}},"
+           "'spec':{'containers':[{'name':'c'}]," ON("n1") "}}}}");
+    run(w, 5 * SL_SEC);
+    assert_field(w, PODS "/free", "spec.nodeName", "n0");
+    assert_field(w, PODS "/on-n1", "spec.nodeName", "n1");
+    assert_field(w, PODS "/nowhere", "spec.nodeName", "");
+    assert_field(w, FLUXJOBS "/nowhere-pod", "status.reason", "Unsatisfiable");
+    assert_field(w, FLUXJOBS "/j-job", "status.nodeList", "n1");
+}
+
 int main(void) {
     sl_log_set(SL_LOG_ERROR);
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -957,6 +1048,10 @@ int main(void) {
         TEST(test_long_names),
         TEST(test_wide_priority),
         TEST(test_edited),
+        TEST(test_dotted_names),
+        TEST(test_refused_fluxjob),
+        TEST(test_far_begin),
+        TEST(test_own_jobspec_elsewhere),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -81,9 +81,33 @@ static void test_in_pairs(void **state) {
     expect(w, 20, pairs, 2);
 }
 
+/* The nodes of its RuntimeClass are asked for, too. */
+static void test_runtime_class(void **state) {
+    struct world *w = *state;
+    const struct sl_exact_owner o = {.key = 1, .ns = "default", .name = "w", .since = SL_SEC};
+    const struct sl_exact_podset p = {
+        .ns = "default",
+        .name = "main",
+        .pod = "{\"spec\":{\"runtimeClassName\":\"kata\",\"containers\":[{\"name\":\"c\"}]}}",
+        .count = 1};
+    struct sl_arena a = SL_ARENA(10000);
+    const struct sl_exact_place *places;
+    uint32_t refused;
+    nodes(w);
+    create(w, "/apis/node.k8s.io/v1/runtimeclasses",
+           "{'metadata':{'name':'kata'},'handler':'kata','scheduling':{'nodeSelector':{"
+           "'kubernetes.io/hostname':'n07'}}}");
+    run(w, SL_SEC);
+    assert_true(sl_exact_place(w->q[0], &o, &p, 1, &refused, why, sizeof why));
+    assert_int_equal(sl_exact_held(w->q[0], 1, &a, &places), 1);
+    assert_string_equal(places[0].v[0].hostname, "n07");
+    sl_arena_done(&a);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void) {
-    const struct CMUnitTest tests[] = {TEST(test_as_room_changes), TEST(test_in_pairs)};
+    const struct CMUnitTest tests[] = {TEST(test_as_room_changes), TEST(test_in_pairs),
+                                       TEST(test_runtime_class)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,7 @@
  * which one slot of it fits, found by trying them one by one.
  */
 #include "jobspec_fixture.h"
+#include "manager/fluxqueue/jobspec/jobspec_int.h"
 
 static const struct fx_node three[] = {
     {.name = "n0",
@@ -490,6 +491,34 @@ static void the_index(void **state) {
     sl_graph_free(g);
 }
 
+/* Values of a label are found without a walk over the nodes: those of this key alone, and those
+ * that a node got after the index was made. */
+static void compared_values(void **state) {
+    static const struct fx_node nodes[] = {
+        {.name = "n0", .props = "gen gen=3 ge=4 gen-x=5 gens=6 taint:gen=7:NoSchedule", .core = 1},
+        {.name = "n1", .props = "gen=11 gen=", .core = 1},
+    };
+    struct sl_graph *g = fx_graph(nodes, SL_LEN(nodes));
+    const char *const *v;
+    struct fq_universe u;
+    struct sl_err err;
+    (void)state;
+    assert_int_equal(fq_universe_init(&u, g, &err), 0);
+    assert_int_equal(fq_universe_values(&u, g, "none", &v), 0);
+    assert_int_equal(fq_universe_values(&u, g, "gen", &v), 3);
+    assert_string_equal(v[0], "gen=");
+    assert_string_equal(v[1], "gen=11");
+    assert_string_equal(v[2], "gen=3");
+    assert_int_equal(sl_vertex_set_prop(g, 1, "gen=2", "", &err), 0);
+    assert_int_equal(sl_vertex_set_prop(g, 1, "a=2", "", &err), 0);
+    assert_int_equal(fq_universe_values(&u, g, "gen", &v), 4);
+    assert_string_equal(v[2], "gen=2");
+    assert_int_equal(fq_universe_values(&u, g, "a", &v), 1);
+    assert_int_equal(fq_universe_values(&u, g, "gens", &v), 1);
+    fq_universe_done(&u);
+    sl_graph_free(g);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(units),
@@ -502,6 +531,7 @@ int main(void) {
         cmocka_unit_test(jobs_that_grow),
         cmocka_unit_test(jobs_that_grow_in_tiers),
         cmocka_unit_test(the_index),
+        cmocka_unit_test(compared_values),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -92,6 +92,29 @@ static void test_overhead(void **state) {
     assert_non_null(strstr(at(w, FLUXJOBS "/job-job", "spec.jobspec"), "count: 1250"));
 }
 
+/* Its nodes are those that a RuntimeClass says, as the API server has it in each of its pods. */
+static void test_runtime_nodes(void **state) {
+    struct world *w = *state;
+    nodes(w, 4);
+    patch(w, NODES "/n2",
+          "{\"metadata\":{\"labels\":{\"kata\":\"yes\"}},\"spec\":{\"taints\":[{"
+          "\"key\":\"kata\",\"effect\":\"NoSchedule\"}]}}");
+    create(w, CLASSES,
+           "{'metadata':{'name':'kata'},'handler':'kata','scheduling':{'nodeSelector':{'kata':"
+           "'yes'},'tolerations':[{'key':'kata','operator':'Exists'}]}}");
+    create(w, CLASSES,
+           "{'metadata':{'name':'none'},'handler':'none','scheduling':{'nodeSelector':{'none':"
+           "'yes'}}}");
+    run(w, SL_SEC);
+    silent_job(w, "job", 2, "'runtimeClassName':'kata',");
+    silent_job(w, "nowhere", 1, "'runtimeClassName':'none',");
+    silent_job(w, "free", 1, "");
+    run(w, SL_SEC);
+    assert_field(w, FLUXJOBS "/job-job", "status.nodeList", "n2");
+    assert_field(w, FLUXJOBS "/nowhere-job", "status.reason", "Unsatisfiable");
+    assert_field(w, FLUXJOBS "/free-job", "status.nodeList", "n0");
+}
+
 /* Somebody has added a container to all pods of a Job: it holds nothing that they cannot have. */
 static void test_never(void **state) {
     struct world *w = *state;
@@ -188,7 +211,7 @@ static void test_old_template(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_limit_range), TEST(test_overhead), TEST(test_never),
+        TEST(test_limit_range), TEST(test_overhead), TEST(test_runtime_nodes), TEST(test_never),
         TEST(test_waits_again), TEST(test_set),      TEST(test_old_template),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

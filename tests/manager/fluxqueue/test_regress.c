@@ -575,6 +575,36 @@ static void test_infeasible(void **state) {
     assert_field(w, PODS "/c", "spec.nodeName", "");
 }
 
+/* ---- rejected jobs are tried again some at a time, also on a new graph ---- */
+
+static uint32_t rejected_jobs(struct world *w, uint32_t n) {
+    char path[256];
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        sl_fmt(path, sizeof path, FLUXJOBS "/j%u-job", i);
+        found += strcmp(at(w, path, "status.state"), "Rejected") == 0;
+    }
+    return found;
+}
+
+static void test_retried_in_turns(void **state) {
+    struct world *w = *state;
+    const uint32_t n = 100;
+    char name[16];
+    node(w, "n0", "8");
+    for (uint32_t i = 0; i < n; i++) {
+        sl_fmt(name, sizeof name, "j%u", i);
+        job(w, name, 1, "16", "");
+    }
+    run(w, 10 * SL_SEC);
+    assert_int_equal(rejected_jobs(w, n), n);
+    node(w, "n1", "16");
+    run(w, 99 * SL_MSEC);
+    assert_true(rejected_jobs(w, n) >= n - 64);
+    run(w, SL_SEC);
+    assert_int_equal(rejected_jobs(w, n), 0);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void) {
@@ -600,6 +630,7 @@ int main(void) {
         TEST(test_failed_index),
         TEST(test_cordoned_only),
         TEST(test_infeasible),
+        TEST(test_retried_in_turns),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -147,6 +147,16 @@ static bool is_our_scheduler(struct sl_review_call *c, yyjson_val *pod_spec) {
     return false;
 }
 
+/* The API server takes no pod with a gate and a node: one of a template that names a node could
+ * never be made. */
+static bool names_node(struct sl_review_call *c, yyjson_val *pod_spec) {
+    if (!*sl_json_str(pod_spec, "nodeName"))
+        return false;
+    adm_call_warn(c, "spec.template.spec.nodeName: its pods have a node, and are not queued on the "
+                     "resource graph");
+    return true;
+}
+
 /* ---- what ---- */
 
 /* The labels, annotations and nodes that a former object of this name, or the one it is a copy of,
@@ -221,6 +231,9 @@ int sl_review_flux_job_mutate(struct sl_review_call *c) {
     if (c->op != SL_REVIEW_CREATE || !is_chosen(c, SL_FLUX_JOB) ||
         !is_our_scheduler(c, sl_json_at(c->object, "spec.template.spec")))
         return 0;
+    if (c->view->settings->flux.kube_binds &&
+        names_node(c, sl_json_at(c->object, "spec.template.spec")))
+        return 0;
     check_jobspec(c);
     yyjson_mut_val *template = edit_template(c);
     yyjson_mut_val *pod_spec = adm_edit_object(c, template, "spec");
@@ -267,6 +280,8 @@ static int set_mutate(struct sl_review_call *c, enum sl_flux_type type) {
         return 0;
     if (!is_chosen(c, type) || !is_our_scheduler(c, sl_json_at(c->object, "spec.template.spec")))
         return 0;
+    if (names_node(c, sl_json_at(c->object, "spec.template.spec")))
+        return 0; /* an update is refused (validate.c) */
     if (!update)
         check_jobspec(c);
     yyjson_mut_val *template = edit_template(c);

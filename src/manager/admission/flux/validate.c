@@ -90,6 +90,10 @@ static int keep_template(struct sl_review_call *c) {
         if (had && !is_same(had, sl_json_label_opt(now, keys[i])))
             return adm_call_refuse(c, 403, "spec.template.metadata.labels[%s]: " STAYS, keys[i]);
     }
+    if (has_gate(old) && !*sl_json_str(old, "spec.nodeName") && *sl_json_str(now, "spec.nodeName"))
+        return adm_call_refuse(c, 403,
+                               "spec.template.spec.nodeName: the pods wait in the queue, which "
+                               "finds their nodes; " WAY_OUT);
     if (has_gate(old) && !has_gate(now))
         return adm_call_refuse(c, 403,
                                "spec.template.spec.schedulingGates: the pods wait in the queue, "

@@ -16,35 +16,26 @@ struct compiler {
 /* All properties KEY=VALUE of nodes whose value compares so. */
 static int find_values(struct compiler *c, const struct sl_label_rule *rule,
                        struct sl_constraint *ret) {
-    const struct sl_graph_prop *props;
-    sl_sym node = sl_sym_find(sl_graph_syms(c->g), "node");
+    const char *const *values;
+    uint32_t n_values = fq_universe_values(c->u, c->g, rule->key, &values);
     size_t len = strlen(rule->key);
-    struct fq_names found = {0};
     struct sl_constraint *terms;
+    SL_VEC(const char *) found = {0};
 
-    for (uint32_t pos = 0; pos < sl_graph_live(c->g) && found.v.n <= FQ_MAX_VALUES;) {
-        sl_vtx v = sl_graph_at(c->g, pos);
-        const struct sl_vertex *x = sl_graph_vertex(c->g, v);
-        uint32_t n_props = x->type == node ? sl_vertex_props(c->g, v, &props) : 0;
-        for (uint32_t i = 0; i < n_props; i++) {
-            const char *p = props[i].key;
-            if (strncmp(p, rule->key, len) != 0 || p[len] != '=')
-                continue;
-            struct sl_label label = {rule->key, p + len + 1};
-            if (sl_label_rule_matches(rule, &(struct sl_labels){&label, 1}))
-                (void)fq_names_add(&found, p);
-        }
-        pos = x->type == node ? x->end : pos + 1;
+    for (uint32_t i = 0; i < n_values && found.n <= FQ_MAX_VALUES; i++) {
+        struct sl_label label = {rule->key, values[i] + len + 1};
+        if (sl_label_rule_matches(rule, &(struct sl_labels){&label, 1}))
+            *sl_vec_push(&found) = values[i];
     }
-    uint32_t n = found.v.n;
+    uint32_t n = found.n;
     terms = sl_arena_alloc0(c->arena, n + 1, sizeof(*terms));
     for (uint32_t i = 0; i < n; i++) {
         const char **name = sl_arena_alloc(c->arena, sizeof(*name));
-        *name = sl_arena_strdup(c->arena, found.v.v[i]);
+        *name = sl_arena_strdup(c->arena, found.v[i]);
         terms[i] =
             (struct sl_constraint){.kind = SL_CONSTRAINT_PROPERTIES, .names = name, .n_names = 1};
     }
-    sl_vec_free(&found.v);
+    sl_vec_free(&found);
     if (n > FQ_MAX_VALUES)
         return sl_err_set(c->err, SL_ELIMIT, "%.80s: nodes have more than %u values of this label",
                           rule->key, FQ_MAX_VALUES);

@@ -100,6 +100,7 @@ struct fq_jobspec_options {
     uint32_t *ret_together;
 };
 
+struct fq_values; /* values of labels */
 /*
  * What of a graph requests depend on besides its types: an index, so that compiling does not walk
  * all nodes. It walks them once, with all their properties. It is as old as its making: made again
@@ -117,6 +118,7 @@ struct fq_universe {
     const char *gpus[FQ_MAX_GPU_TYPES]; /* types such as nvidia.com/gpu, sorted */
     uint32_t n_gpus;
     uint64_t *compared; /* fq_compared_bit of each label that a request compares by Gt or Lt */
+    struct fq_values *values; /* filled by the first of these */
 };
 /* Others may have the same one: then the label counts as compared, too. */
 static inline uint64_t fq_compared_bit(const char *label) {
@@ -217,7 +219,7 @@ bool fq_jobspec_replace_slot(const struct fq_jobspec_member *object,
  *
  * It depends on the taints and, for the operators Gt and Lt, on the labels that nodes have:
  * compiled again when these change. It costs as much as the text is long, and as many taints there
- * are; each Gt and Lt walks all nodes with their properties.
+ * are, and for each Gt and Lt values of its label.
  *
  * 'u' is of this graph; NULL: made for this call. 'pods' 0: as many slots as it says; else this
  * many, for a job that grows: then `node` and levels around the slots are those of the question. If

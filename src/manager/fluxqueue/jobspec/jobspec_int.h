@@ -17,6 +17,10 @@ struct fq_names {
 /* False: it was there. */
 bool fq_names_add(struct fq_names *n, const char *name);
 bool fq_names_has(const struct fq_names *n, const char *name);
+/* All properties KEY=VALUE of nodes with this key, sorted, and perhaps some that a node had before:
+ * any number of requests compare any number of labels, and may not walk all nodes for each. */
+uint32_t fq_universe_values(const struct fq_universe *u, const struct sl_graph *g, const char *key,
+                            const char *const **ret);
 /* Is it a type of GPUs? Of these there are at most FQ_MAX_GPU_TYPES. */
 bool fq_is_gpu(const char *type);
 
@@ -76,7 +80,10 @@ int fq_where_read(yyjson_val *spec, const struct sl_podset_spec *p, struct sl_ar
 
 /* ---- terms.c ---- */
 
-/* The constraint of a list of node selector terms, in the arena. */
+/* The constraint of the spec of a pod, in the arena: its node selector and required affinity. */
+int fq_where_pod(yyjson_val *spec, struct sl_arena *a, struct sl_constraint *ret,
+                 struct sl_err *err) _must_check_;
+/* That of a list of node selector terms. */
 int fq_where_terms(yyjson_val *terms, struct sl_arena *a, struct sl_constraint *ret,
                    struct sl_err *err) _must_check_;
 /* Is a node with these labels one of them? Not for what fq_constraint_compile has made of it. */

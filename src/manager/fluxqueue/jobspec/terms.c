@@ -24,30 +24,36 @@ static void put_pod(struct sl_buf *b, yyjson_val *terms) {
     sl_jw_end_to(&w, 0);
 }
 
-int fq_where_terms(yyjson_val *terms, struct sl_arena *a, struct sl_constraint *ret,
-                   struct sl_err *err) {
-    _cleanup_(sl_buf_done) struct sl_buf pod = SL_BUF(MAX_TERMS_BYTES),
-                                         text = SL_BUF(MAX_TERMS_BYTES);
-    _cleanup_(sl_json_docp) yyjson_doc *json = NULL;
+int fq_where_pod(yyjson_val *spec, struct sl_arena *a, struct sl_constraint *ret,
+                 struct sl_err *err) {
+    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF(MAX_TERMS_BYTES);
     _cleanup_(sl_doc_freep) struct sl_doc *doc = NULL;
     struct sl_read rd = {.file = "terms", .arena = a, .err = err};
-    struct sl_podset_spec spec = {0};
+    struct sl_podset_spec decoded = {0};
+
+    sl_podspec_put(&text, spec, true);
+    if (sl_buf_full(&text))
+        return sl_err_set(err, SL_ELIMIT, "more than %zu bytes of terms", MAX_TERMS_BYTES);
+    rd.code = sl_doc_json_within("terms", text.s, text.len, MAX_TERMS_VALUES, &doc, err);
+    if (rd.code >= 0)
+        sl_decode_podset(&rd, &doc->roots[0], &decoded);
+    if (rd.code >= 0)
+        rd.code = fq_where_read(spec, &decoded, a, ret, err);
+    if (rd.code >= 0 && sl_arena_full(a))
+        rd.code = sl_err_set(err, SL_ELIMIT, "too many terms");
+    return rd.code;
+}
+
+int fq_where_terms(yyjson_val *terms, struct sl_arena *a, struct sl_constraint *ret,
+                   struct sl_err *err) {
+    _cleanup_(sl_buf_done) struct sl_buf pod = SL_BUF(MAX_TERMS_BYTES);
+    _cleanup_(sl_json_docp) yyjson_doc *json = NULL;
 
     put_pod(&pod, terms);
     json = sl_buf_full(&pod) ? NULL : yyjson_read(pod.s, pod.len, 0);
     if (!json)
         return sl_err_set(err, SL_ELIMIT, "more than %zu bytes of terms", MAX_TERMS_BYTES);
-    sl_podspec_put(&text, yyjson_doc_get_root(json), true);
-    if (sl_buf_full(&text))
-        return sl_err_set(err, SL_ELIMIT, "more than %zu bytes of terms", MAX_TERMS_BYTES);
-    rd.code = sl_doc_json_within("terms", text.s, text.len, MAX_TERMS_VALUES, &doc, err);
-    if (rd.code >= 0)
-        sl_decode_podset(&rd, &doc->roots[0], &spec);
-    if (rd.code >= 0)
-        rd.code = fq_where_read(yyjson_doc_get_root(json), &spec, a, ret, err);
-    if (rd.code >= 0 && sl_arena_full(a))
-        rd.code = sl_err_set(err, SL_ELIMIT, "too many terms");
-    return rd.code;
+    return fq_where_pod(yyjson_doc_get_root(json), a, ret, err);
 }
 
 /* ---- is a node one of them? ---- */
