@@ -345,15 +345,15 @@ static bool can_search_spans(const struct graph_walk *w) {
 }
 
 bool graph_search_later(struct sl_match *m, const struct sl_match_request *r, int64_t now,
-                        struct graph_window *ret_w, struct graph_chain *ret) {
+                        int64_t until, struct graph_window *ret_w, struct graph_chain *ret) {
     struct graph_walk w;
     sl_arena_clear(&m->tables);
     if (r->variants.n == 1) { /* one alternative, and one slot */
         int64_t at;
         begin_walk(&w, m, r, &r->variants.v[0]);
         if (can_search_spans(&w)) {
-            bool found =
-                graph_later_find(&w, now, &at) && graph_search_window(m, r, at, WHEN_FUTURE, ret_w);
+            bool found = graph_later_find(&w, now, until, &at) &&
+                         graph_search_window(m, r, at, WHEN_FUTURE, ret_w);
             if (found) {
                 w.use_fits = w.nodes != REQ_NONE;
                 graph_walk_at(&w, ret_w);
@@ -364,7 +364,8 @@ bool graph_search_later(struct sl_match *m, const struct sl_match_request *r, in
         }
         graph_walk_done(&w);
     }
-    for (int64_t at = graph_hold_first_end(m, now); at < m->end; at = graph_hold_next_end(m, at)) {
+    for (int64_t at = graph_hold_first_end(m, now); at < m->end && at <= until;
+         at = graph_hold_next_end(m, at)) {
         if (!graph_search_window(m, r, at, WHEN_FUTURE, ret_w))
             return false;
         if (graph_search_at(m, r, ret_w, ret))
