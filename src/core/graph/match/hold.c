@@ -342,9 +342,9 @@ bool graph_hold_is(struct sl_match *m, const struct graph_job *j, const struct g
             i = m->spans.v[i].next;
         if (k->amount || (i && sl_bits_get(met, i)))
             return is_by_grants(m, j, c);
-        if (!i || memcmp(k->bits, &m->words.v[m->spans.v[i].bits],
-                         (size_t)2 * graph_block_words(&m->blocks.v[k->block]) *
-                             sizeof(*k->bits)) != 0)
+        if (!i ||
+            memcmp(k->bits, &m->words.v[m->spans.v[i].bits],
+                   (size_t)2 * graph_block_words(&m->blocks.v[k->block]) * sizeof(*k->bits)) != 0)
             return false;
         sl_bits_set(met, i);
         left--;

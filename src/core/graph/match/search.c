@@ -99,6 +99,11 @@ static bool nodes_indexed(const struct graph_walk *w) {
 static uint32_t next_node(const struct graph_walk *w, uint32_t i, const int64_t *need) {
     const struct sl_match *m = w->m;
     bool present = w->w.when == WHEN_PRESENT;
+    if (w->use_fits) { /* what is not allowed does not */
+        while (i < m->index.order.n && !sl_bits_get(m->fits, m->spots[m->index.order.v[i]].block))
+            i++;
+        return i < m->index.order.n ? i : GRAPH_NONE;
+    }
     if (!w->allowed)
         return present ? graph_index_next(m, i, need) : i < m->index.order.n ? i : GRAPH_NONE;
     /* Word by word: the tree does not cover constraints. */
