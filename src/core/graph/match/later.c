@@ -393,7 +393,7 @@ bool graph_later_find(struct graph_walk *w, int64_t now, int64_t until, int64_t 
             add_candidate(&f, pos, now + 1);
     bool found = find_moment(&f, graph_req_least(r), ret_at);
     memset(m->fits, 0, ((size_t)m->blocks.n / 64 + 1) * sizeof(*m->fits));
-    for (uint32_t i = 0; i < f.n_nodes && found && !w->tops; i++)
+    for (uint32_t i = 0; i < f.n_nodes && found; i++)
         if (f.nodes[i].from <= *ret_at && *ret_at < f.nodes[i].to)
             sl_bits_set(m->fits, m->spots[f.nodes[i].pos].block);
     sl_freep(&f.nodes);

@@ -425,7 +425,7 @@ struct graph_walk {
     uint16_t *types;         /* by request: index in m->types */
     int64_t *need;           /* by request and counted type: at least so much inside one */
     uint64_t top_types;      /* a bit per type that the top requests may begin with */
-    bool use_fits;           /* nodes without a bit in m->fits fail */
+    bool use_fits;           /* nodes, and places, without a bit in m->fits fail */
     bool is_plain;           /* the one top request is a vertex with a plain slot */
     struct graph_tops *tops; /* it is a plain slot; else NULL */
     uint32_t nodes;          /* the request for nodes; REQ_NONE: none */
@@ -575,8 +575,8 @@ void graph_tops_touch(struct sl_match *m, uint32_t block);
 void graph_tops_free(struct sl_match *m);
 
 /* ---- later.c ---- */
-/* The earliest time, none after 'until', at which enough nodes fit (see m->fits), or there are
- * enough slots. */
+/* The earliest time, none after 'until', at which enough nodes fit, or there are enough slots; those
+ * of m->fits have some. */
 bool graph_later_find(struct graph_walk *w, int64_t now, int64_t until, int64_t *ret_at);
 
 /* ---- slots.c ---- */

@@ -164,13 +164,30 @@ static void take_whole_nodes(struct graph_walk *w, struct graph_chain *c) {
     *c = whole;
 }
 
+/* Is less allocated to nobody than the one top request needs at least? */
+static bool is_short(const struct graph_walk *w) {
+    const struct sl_match *m = w->m;
+    uint32_t top = w->variant->top, root = m->spots[0].inner;
+    int64_t least = graph_req_least(&w->r->reqs.v[top]);
+    bool enough = w->w.when != WHEN_PRESENT || root == GRAPH_NONE;
+    for (uint32_t t = 0; t < m->n_counted && !enough; t++) {
+        int64_t need = w->need[(size_t)top * m->n_counted + t];
+        if (need > 0 && m->free_amounts[(size_t)root * m->n_counted + t] / need < least)
+            return true;
+    }
+    return false;
+}
+
 static bool search_or_walk(struct graph_walk *w, struct graph_chain *ret) {
+    bool by_nodes = nodes_indexed(w) && !w->m->policy.stop_early && !w->m->policy.locality,
+         by_tops = !by_nodes && graph_tops_may(w);
     *ret = (struct graph_chain){0};
     sl_arena_clear(&w->m->scratch);
-    bool found = nodes_indexed(w) && !w->m->policy.stop_early && !w->m->policy.locality
-                     ? search_nodes(w, ret)
-                 : graph_tops_may(w) ? graph_tops_run(w, ret)
-                                     : graph_walk_run(w, ret);
+    if ((by_nodes || by_tops) && is_short(w))
+        return false;
+    bool found = by_nodes  ? search_nodes(w, ret)
+                 : by_tops ? graph_tops_run(w, ret)
+                           : graph_walk_run(w, ret);
     if (found && w->m->policy.node_exclusive)
         take_whole_nodes(w, ret);
     if (found && w->m->n_more > 0)
@@ -360,8 +377,8 @@ bool graph_search_later(struct sl_match *m, const struct sl_match_request *r, in
             bool found = graph_later_find(&w, now, until, &at) &&
                          graph_search_window(m, r, at, WHEN_FUTURE, ret_w);
             if (found) {
-                w.use_fits = w.nodes != REQ_NONE;
                 graph_walk_at(&w, ret_w);
+                w.use_fits = w.nodes != REQ_NONE || graph_tops_may(&w);
                 found = search_or_walk(&w, ret);
             }
             graph_walk_done(&w);

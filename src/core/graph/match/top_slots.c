@@ -321,16 +321,23 @@ static void refresh(const struct graph_walk *w, struct graph_tops *t) {
     t->stale.n = 0;
 }
 
-/* For another time than the present: a tree for this search alone. */
+/* For another time than the present: a tree for this search alone, of places that have something
+ * then, as far as that is known. */
 static struct graph_winners next_of_all(struct graph_walk *w, const struct graph_winners *kept) {
-    struct graph_winners by = *kept;
-    by.places = sl_arena_alloc(&w->m->scratch, (by.n + 1) * sizeof(*by.places));
-    by.best = sl_arena_alloc(&w->m->scratch, (size_t)2 * by.leaves * sizeof(*by.best));
-    for (uint32_t i = 0; i < by.n; i++) {
-        by.places[i] = (struct graph_place){.inner = kept->places[i].inner, .in_window = true};
-        next_in_window(w, &by.places[i]);
+    const struct sl_match *m = w->m;
+    struct graph_winners by = {.leaves = 1};
+    by.places = sl_arena_alloc(&w->m->scratch, (kept->n + 1) * sizeof(*by.places));
+    for (uint32_t i = 0; i < kept->n; i++) {
+        uint32_t inner = kept->places[i].inner;
+        if (w->use_fits && !sl_bits_get(m->fits, m->spots[m->inners.v[inner].pos].block))
+            continue;
+        by.places[by.n] = (struct graph_place){.inner = inner, .in_window = true};
+        next_in_window(w, &by.places[by.n++]);
     }
-    climb_all(w->m, &by);
+    while (by.leaves < by.n)
+        by.leaves *= 2;
+    by.best = sl_arena_alloc(&w->m->scratch, (size_t)2 * by.leaves * sizeof(*by.best));
+    climb_all(m, &by);
     return by;
 }
 
