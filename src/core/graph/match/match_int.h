@@ -575,8 +575,8 @@ void graph_tops_touch(struct sl_match *m, uint32_t block);
 void graph_tops_free(struct sl_match *m);
 
 /* ---- later.c ---- */
-/* The earliest time, none after 'until', at which enough nodes fit, or there are enough slots; those
- * of m->fits have some. */
+/* The earliest time, none after 'until', at which enough nodes fit, or there are enough slots;
+ * those of m->fits have some. */
 bool graph_later_find(struct graph_walk *w, int64_t now, int64_t until, int64_t *ret_at);
 
 /* ---- slots.c ---- */

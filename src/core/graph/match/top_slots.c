@@ -90,7 +90,7 @@ static void find_next_slot(const struct graph_walk *w, struct graph_place *p, co
                            const uint64_t *s, bool in_window) {
     const struct sl_match *m = w->m;
     const struct graph_block *b = &m->blocks.v[m->spots[m->inners.v[p->inner].pos].block];
-    uint64_t have[BLOCK_WORDS];
+    uint64_t have[BLOCK_WORDS] _unset_;
     p->first = GRAPH_NONE;
     p->score = 1;
     if (!graph_tops_open(w, p->inner, x, s))
@@ -347,10 +347,42 @@ static bool is_same(const struct graph_place *a, const struct graph_place *b) {
     return a->first == b->first && a->score == b->score;
 }
 
+/* The best of all others. */
+static uint32_t runner_up(const struct sl_match *m, const struct graph_winners *by,
+                          uint32_t place) {
+    uint32_t best = GRAPH_NONE;
+    for (uint32_t at = by->leaves + place; at > 1; at /= 2)
+        best = better(m, by, best, by->best[at ^ 1]);
+    return best;
+}
+
+/* All slots of a place, or as many as are wanted, if the last of them is still better than the best
+ * of all others: the row is in order. */
+static bool pick_row(struct graph_walk *w, struct graph_winners *by, uint32_t p, uint32_t most,
+                     struct graph_picks *ret) {
+    struct graph_place *place = &by->places[p], was = *place;
+    uint32_t slots = graph_plain_slots(w, place->inner, w->x, w->s), left = most - ret->slots.n;
+    if (slots == GRAPH_NONE || slots < place->taken + 2 || left < 2)
+        return false;
+    slots -= place->taken;
+    left = slots < left ? slots : left;
+    place->taken += left - 1;
+    next_in_window(w, place);
+    if (better(w->m, by, p, runner_up(w->m, by, p)) != p) {
+        *place = was;
+        return false;
+    }
+    place->taken++;
+    for (uint32_t i = 0; i < left; i++)
+        *sl_vec_push(&ret->slots) = p;
+    return true;
+}
+
 /* The places of the best slots, one after the other, each as often as it gives one. */
 static void pick(struct graph_walk *w, struct graph_winners *by, uint32_t most,
                  struct graph_picks *ret) {
-    for (uint32_t p; ret->slots.n < most && (p = by->best[1]) != GRAPH_NONE;) {
+    bool in_rows = true; /* where one ended behind others, the next one will, unless one goes on */
+    for (uint32_t p, last = GRAPH_NONE; ret->slots.n < most && (p = by->best[1]) != GRAPH_NONE;) {
         struct graph_place *place = &by->places[p];
         if (place->first == GRAPH_NONE)
             break;
@@ -364,10 +396,15 @@ static void pick(struct graph_walk *w, struct graph_winners *by, uint32_t most,
                 continue;
             }
         }
-        *sl_vec_push(&ret->slots) = p;
-        place->taken++;
+        graph_walk_mask(w, w->m->spots[w->m->inners.v[place->inner].pos].block);
+        in_rows = (in_rows || p == last) && pick_row(w, by, p, most, ret);
+        if (!in_rows) {
+            *sl_vec_push(&ret->slots) = p;
+            place->taken++;
+        }
         next_in_window(w, place);
         climb(w->m, by, p);
+        last = p;
     }
 }
 
