@@ -172,7 +172,8 @@ static bool is_short(const struct graph_walk *w) {
     bool enough = w->w.when != WHEN_PRESENT || root == GRAPH_NONE;
     for (uint32_t t = 0; t < m->n_counted && !enough; t++) {
         int64_t need = w->need[(size_t)top * m->n_counted + t];
-        if (need > 0 && m->free_amounts[(size_t)root * m->n_counted + t] / need < least)
+        if (need > 0 && (__builtin_mul_overflow(need, least, &need) ||
+                         m->free_amounts[(size_t)root * m->n_counted + t] < need))
             return true;
     }
     return false;

@@ -361,8 +361,12 @@ static uint32_t runner_up(const struct sl_match *m, const struct graph_winners *
 static bool pick_row(struct graph_walk *w, struct graph_winners *by, uint32_t p, uint32_t most,
                      struct graph_picks *ret) {
     struct graph_place *place = &by->places[p], was = *place;
-    uint32_t slots = graph_plain_slots(w, place->inner, w->x, w->s), left = most - ret->slots.n;
-    if (slots == GRAPH_NONE || slots < place->taken + 2 || left < 2)
+    uint32_t slots, left = most - ret->slots.n;
+    if (left < 2)
+        return false;
+    graph_walk_mask(w, w->m->spots[w->m->inners.v[place->inner].pos].block);
+    slots = graph_plain_slots(w, place->inner, w->x, w->s);
+    if (slots == GRAPH_NONE || slots < place->taken + 2)
         return false;
     slots -= place->taken;
     left = slots < left ? slots : left;
@@ -396,7 +400,6 @@ static void pick(struct graph_walk *w, struct graph_winners *by, uint32_t most,
                 continue;
             }
         }
-        graph_walk_mask(w, w->m->spots[w->m->inners.v[place->inner].pos].block);
         in_rows = (in_rows || p == last) && pick_row(w, by, p, most, ret);
         if (!in_rows) {
             *sl_vec_push(&ret->slots) = p;
