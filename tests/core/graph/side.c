@@ -160,7 +160,7 @@ static int again_fast(struct side *s, const struct act *a) {
 }
 
 static int do_again(struct side *s, const struct act *a, struct answer *ret) {
-    int r = s->slow ? naive_check(s->slow, a->spec) : 0;
+    int r = s->slow && !a->compiled ? naive_check(s->slow, a->spec) : 0;
     if (r >= 0)
         r = s->slow ? again_slow(s, a) : again_fast(s, a);
     if (r < 0)
@@ -411,6 +411,7 @@ static const char *const act_words[] = {
     [ACT_UPDATE_LATER] = "update-later",
     [ACT_GROW_JOB] = "more",
     [ACT_BEGIN] = "begin",
+    [ACT_AGAIN] = "again",
     [ACT_DOWN] = "down",
     [ACT_UP] = "up",
     [ACT_RESIZE] = "resize",

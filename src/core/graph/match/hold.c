@@ -316,9 +316,8 @@ void graph_hold_show(struct sl_match *m, struct graph_job *j) {
     }
 }
 
-/* Claims of one block, or pool, may be many: then what they have is counted together. */
-static bool is_by_grants(const struct sl_match *m, const struct graph_job *j,
-                         const struct graph_chain *c) {
+static bool has_same_vertices(const struct sl_match *m, const struct graph_job *j,
+                              const struct graph_chain *c) {
     struct sl_grant has = {0}, found = {0};
     sl_grant_of_job(m, j, &has);
     sl_grant_of_chain(m, c, &found);
@@ -331,7 +330,8 @@ static bool is_by_grants(const struct sl_match *m, const struct graph_job *j,
     return same;
 }
 
-bool graph_hold_is(struct sl_match *m, const struct graph_job *j, const struct graph_chain *c) {
+static bool has_same_masks(struct sl_match *m, const struct graph_job *j,
+                           const struct graph_chain *c) {
     uint32_t job = (uint32_t)(j - m->jobs.v), left = 0;
     uint64_t *met = sl_arena_alloc0(&m->scratch, m->spans.n / 64 + 1, sizeof(*met));
     for (uint32_t i = j->spans; i; i = m->spans.v[i].next_of_job)
@@ -340,9 +340,7 @@ bool graph_hold_is(struct sl_match *m, const struct graph_job *j, const struct g
         uint32_t i = k->amount ? 0 : m->blocks.v[k->block].spans;
         while (i && m->spans.v[i].job != job)
             i = m->spans.v[i].next;
-        if (k->amount || (i && sl_bits_get(met, i)))
-            return is_by_grants(m, j, c);
-        if (!i ||
+        if (!i || sl_bits_get(met, i) ||
             memcmp(k->bits, &m->words.v[m->spans.v[i].bits],
                    (size_t)2 * graph_block_words(&m->blocks.v[k->block]) * sizeof(*k->bits)) != 0)
             return false;
@@ -350,6 +348,12 @@ bool graph_hold_is(struct sl_match *m, const struct graph_job *j, const struct g
         left--;
     }
     return left == 0 && !j->shares;
+}
+
+/* Several claims may be of one block, or of one pool: then their sum counts. So does the way to
+ * them, where there are several. */
+bool graph_hold_is(struct sl_match *m, const struct graph_job *j, const struct graph_chain *c) {
+    return (m->n_more == 0 && has_same_masks(m, j, c)) || has_same_vertices(m, j, c);
 }
 
 static bool is_held(const struct sl_match *m, uint32_t pos, bool shared_too) {

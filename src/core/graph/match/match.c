@@ -383,8 +383,9 @@ int sl_match_again(struct sl_match *m, uint32_t policy, const struct sl_match_re
     if (j->state != SL_JOB_RESERVED)
         return SL_EINVAL;
     graph_hold_hide(by, j);
-    *ret_moved = search_again(by, r, now, j->from, &w, &c) &&
-                 (w.from < j->from || !graph_hold_is(by, j, &c));
+    bool found = search_again(by, r, now, j->from, &w, &c);
+    j = graph_hold_job(by, jobid); /* a search may hold what it found meanwhile */
+    *ret_moved = found && (w.from < j->from || !graph_hold_is(by, j, &c));
     graph_hold_show(by, j);
     m->stats.matches++;
     if (!*ret_moved)
