@@ -619,13 +619,11 @@ static bool remake(struct sl_queues *q, uint32_t i) {
 /* To where it may begin now, which is not later. */
 static void advance(struct sl_queues *q, uint32_t i) {
     const struct job *j = &q->jobs.v[i];
-    struct sl_grant had = {0};
+    bool moved;
 
-    sl_assert(sl_match_grant(q->m, j->id, &had) == 0);
-    sl_assert(sl_match_again(q->m, q->lines.v[j->line].match, j->r, j->id, q->now) == 0);
-    if (!has_still(q, j->id, &had))
+    sl_assert(sl_match_again(q->m, q->lines.v[j->line].match, j->r, j->id, q->now, &moved) == 0);
+    if (moved)
         note_release(q, j->at);
-    sl_grant_done(&had);
     settle(q, i);
 }
 

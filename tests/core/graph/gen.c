@@ -589,7 +589,7 @@ static struct sl_jobspec *random_spec(struct sl_prng *p, const struct draft *d, 
 static const uint32_t chances[STEP_KINDS] = {
     [STEP_RUN] = 50,   [STEP_CANCEL] = 12, [STEP_PART] = 6,   [STEP_UPDATE] = 5, [STEP_RESTART] = 3,
     [STEP_STATUS] = 6, [STEP_PROP] = 4,    [STEP_SHRINK] = 2, [STEP_ADD] = 2,    [STEP_BEGIN] = 3,
-    [STEP_RESIZE] = 5, [STEP_MORE] = 3,    [STEP_CLONE] = 2,  [STEP_TIME] = 8,
+    [STEP_RESIZE] = 5, [STEP_MORE] = 3,    [STEP_CLONE] = 2,  [STEP_TIME] = 8,   [STEP_AGAIN] = 6,
 };
 
 static enum step_kind random_kind(struct sl_prng *p) {

@@ -26,6 +26,7 @@ enum step_kind {
     STEP_SHRINK,
     STEP_ADD,
     STEP_BEGIN,
+    STEP_AGAIN,
     STEP_MORE,
     STEP_CLONE,
     STEP_TIME,

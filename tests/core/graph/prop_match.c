@@ -26,6 +26,8 @@ struct cuts {
     bool keep_vertex[MAX_VERTICES], keep_step[GEN_STEPS];
 };
 
+#define MAX_JOBS (2 * GEN_STEPS)
+
 struct world {
     const struct trial *t;
     struct draft d;
@@ -34,6 +36,8 @@ struct world {
     struct sl_match_request *compiled[GEN_SPECS];
     int64_t now, next_job;
     uint32_t last_spec;
+    uint8_t spec_of[MAX_JOBS]; /* what it was asked for by, and whether by the other policy */
+    bool by_other[MAX_JOBS];
     uint64_t digest;
     bool differs;
     struct sl_buf *log; /* NULL: none is kept */
@@ -150,12 +154,17 @@ static void step_run(struct world *w, const uint32_t *r) {
         SL_MATCH_WITHOUT_FUTURE,
     };
     uint32_t spec = r[6] % 3 == 0 ? w->last_spec : r[1] % GEN_SPECS;
+    struct sl_match_job_info before;
     struct act a = {.kind = r[4] % 40 == 0 ? ACT_CHECK : ACT_RUN,
                     .op = ops[r[0] % SL_LEN(ops)],
                     .by = w->t->also && r[0] / 64 % 2,
                     .spec = w->t->specs[spec],
                     .job = r[2] % 40 == 0 ? any_job(w, r[3]) : w->next_job++};
     w->last_spec = spec;
+    if (a.kind == ACT_RUN && a.job < MAX_JOBS && !naive_job(w->slow.slow, a.job, &before)) {
+        w->spec_of[a.job] = (uint8_t)spec;
+        w->by_other[a.job] = a.by > 0;
+    }
     if (a.kind == ACT_RUN)
         a.compiled = compiled(w, spec, r[5]);
     act(w, &a);
@@ -278,6 +287,16 @@ static void step_begin(struct world *w, const uint32_t *r) {
     act(w, &(struct act){.kind = ACT_BEGIN, .job = any_job_that_is(w, SL_JOB_RESERVED, r[0])});
 }
 
+static void step_again(struct world *w, const uint32_t *r) {
+    struct act a = {.kind = ACT_AGAIN, .job = any_job_that_is(w, SL_JOB_RESERVED, r[0])};
+    if (a.job >= MAX_JOBS)
+        return;
+    a.spec = w->t->specs[w->spec_of[a.job]];
+    a.by = w->by_other[a.job];
+    a.compiled = compiled(w, w->spec_of[a.job], r[1]);
+    act(w, &a);
+}
+
 static void step_more(struct world *w, const uint32_t *r) {
     uint32_t spec = r[1] % GEN_SPECS;
     act(w, &(struct act){.kind = ACT_GROW_JOB,
@@ -318,7 +337,7 @@ static void (*const steps[STEP_KINDS])(struct world *w, const uint32_t *r) = {
     [STEP_UPDATE] = step_update, [STEP_RESTART] = step_restart, [STEP_STATUS] = step_status,
     [STEP_RESIZE] = step_resize, [STEP_PROP] = step_prop,       [STEP_SHRINK] = step_shrink,
     [STEP_ADD] = step_add,       [STEP_BEGIN] = step_begin,     [STEP_MORE] = step_more,
-    [STEP_CLONE] = step_clone,   [STEP_TIME] = step_time,
+    [STEP_CLONE] = step_clone,   [STEP_TIME] = step_time,       [STEP_AGAIN] = step_again,
 };
 
 /* ---- trials ---- */

@@ -36,6 +36,7 @@ static const struct {
     {"check", ACT_CHECK, 0, "r"},
     {"cancel", ACT_CANCEL, 0, "j"},
     {"begin", ACT_BEGIN, 0, "j"},
+    {"again", ACT_AGAIN, 0, "jr"},
     {"part", ACT_PART, 0, "jl"},
     {"update", ACT_UPDATE, 0, "jtl"},
     {"update-later", ACT_UPDATE_LATER, 0, "jtl"},

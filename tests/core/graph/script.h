@@ -11,10 +11,10 @@
  *
  * "also POLICY" gives a second policy, which an act goes by that begins with "by also".
  * Acts: alloc, alloc-sat, reserve JOB REQUEST; sat, try, try-later, check REQUEST; cancel, begin
- * JOB; part JOB PATH...; update, update-later JOB AT+DURATION PATH[*AMOUNT][:x]...; more JOB
- * REQUEST; down, up PATH; prop, noprop PATH KEY[=VALUE]; shrink PATH...; add PATH VERTEX; clone;
- * job JOB; jobs; sums PATH [AT [JOB]]. An act without a line of expectation has to succeed: no
- * error, and a match matches.
+ * JOB; again JOB REQUEST; part JOB PATH...; update, update-later JOB AT+DURATION
+ * PATH[*AMOUNT][:x]...; more JOB REQUEST; down, up PATH; prop, noprop PATH KEY[=VALUE]; shrink
+ * PATH...; add PATH VERTEX; clone; job JOB; jobs; sums PATH [AT [JOB]]. An act without a line of
+ * expectation has to succeed: no error, and a match matches.
  */
 #ifndef SL_TESTS_CORE_GRAPH_SCRIPT_H
 #define SL_TESTS_CORE_GRAPH_SCRIPT_H

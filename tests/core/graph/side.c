@@ -117,6 +117,59 @@ static int do_begin(struct side *s, const struct act *a, struct answer *ret) {
     return s->slow ? naive_begin(s->slow, a->job) : sl_match_begin(s->fast, a->job);
 }
 
+static bool is_earlier_or_other(const struct sl_grant *a, const struct sl_grant *b) {
+    bool same = a->at == b->at && a->picks.n == b->picks.n;
+    for (uint32_t i = 0; i < a->picks.n && same; i++)
+        same = a->picks.v[i].v == b->picks.v[i].v && a->picks.v[i].needs == b->picks.v[i].needs;
+    return a->at <= b->at && !same;
+}
+
+/* The rule: it is cancelled and matched; if that is later or the same, nothing has happened. */
+static int again_slow(struct side *s, const struct act *a) {
+    struct sl_match_job_info job;
+    struct sl_grant had = {0}, got = {0};
+    enum sl_match_verdict verdict;
+    if (!naive_job(s->slow, a->job, &job))
+        return SL_ENOENT;
+    if (job.state != SL_JOB_RESERVED)
+        return SL_EINVAL;
+    struct naive *before = naive_clone(s->slow);
+    bool moved = naive_grant(s->slow, a->job, &had) == 0 && naive_cancel(s->slow, a->job) == 0;
+    naive_use(s->slow, a->by);
+    moved = moved &&
+            naive_run(s->slow, a->spec, SL_MATCH_ALLOCATE_OR_RESERVE, a->job, a->now, &verdict,
+                      &got) == 0 &&
+            verdict == SL_MATCHED && is_earlier_or_other(&got, &had);
+    naive_use(s->slow, 0);
+    naive_free(moved ? before : s->slow);
+    s->slow = moved ? s->slow : before;
+    sl_grant_done(&had);
+    sl_grant_done(&got);
+    return 0;
+}
+
+static int again_fast(struct side *s, const struct act *a) {
+    _cleanup_(sl_match_request_freep) struct sl_match_request *own = NULL;
+    struct sl_err err;
+    bool moved;
+    int r = a->compiled ? 0 : sl_match_request_new(sl_match_graph(s->fast), a->spec, &own, &err);
+    if (r < 0)
+        return r;
+    return sl_match_again(s->fast, a->by ? s->also : 0, a->compiled ? a->compiled : own, a->job,
+                          a->now, &moved);
+}
+
+static int do_again(struct side *s, const struct act *a, struct answer *ret) {
+    int r = s->slow && !a->compiled ? naive_check(s->slow, a->spec) : 0;
+    if (r >= 0)
+        r = s->slow ? again_slow(s, a) : again_fast(s, a);
+    if (r < 0)
+        return r;
+    ret->has_grant = true;
+    return s->slow ? naive_grant(s->slow, a->job, &ret->grant)
+                   : sl_match_grant(s->fast, a->job, &ret->grant);
+}
+
 static int do_status(struct side *s, const struct act *a, struct answer *ret) {
     (void)ret;
     if (s->slow)
@@ -195,7 +248,7 @@ static int (*const doers[])(struct side *s, const struct act *a, struct answer *
     [ACT_UP] = do_status,     [ACT_RESIZE] = do_resize, [ACT_PROP] = do_prop,
     [ACT_NOPROP] = do_noprop, [ACT_SHRINK] = do_shrink, [ACT_ADD] = do_add,
     [ACT_CLONE] = do_clone,   [ACT_JOB] = do_job,       [ACT_JOBS] = do_jobs,
-    [ACT_SUMS] = do_sums,
+    [ACT_SUMS] = do_sums,     [ACT_AGAIN] = do_again,
 };
 
 void side_do(struct side *s, const struct act *a, struct answer *ret) {
@@ -358,6 +411,7 @@ static const char *const act_words[] = {
     [ACT_UPDATE_LATER] = "update-later",
     [ACT_GROW_JOB] = "more",
     [ACT_BEGIN] = "begin",
+    [ACT_AGAIN] = "again",
     [ACT_DOWN] = "down",
     [ACT_UP] = "up",
     [ACT_RESIZE] = "resize",
@@ -383,6 +437,7 @@ void act_print(const struct draft *d, const struct act *a, struct sl_buf *out) {
     case ACT_UPDATE_LATER:
     case ACT_GROW_JOB:
     case ACT_BEGIN:
+    case ACT_AGAIN:
     case ACT_JOB:
         sl_buf_printf(out, " %lld", (long long)a->job);
         break;

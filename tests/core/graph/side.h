@@ -20,6 +20,7 @@ enum act_kind {
     ACT_UPDATE_LATER,
     ACT_GROW_JOB,
     ACT_BEGIN,
+    ACT_AGAIN, /* spec: what it was reserved by */
     ACT_DOWN,
     ACT_UP,
     ACT_RESIZE, /* at: the size */
@@ -38,7 +39,7 @@ struct act {
     enum sl_match_op op;
     int64_t job, now, at, duration;
     const struct sl_jobspec *spec;
-    uint32_t by;                             /* RUN: 1 by the other policy */
+    uint32_t by;                             /* RUN, AGAIN: 1 by the other policy */
     const struct sl_match_request *compiled; /* by the fast one, before; NULL: now */
     pick_list picks;                         /* PART, SHRINK: vertices alone */
     sl_vtx v;

@@ -179,10 +179,10 @@ bool world_rest(struct world *w, sl_span longest) {
     uint64_t writes = 0;
     uint32_t calm = 0;
     for (sl_span t = 0; t < longest && calm < 15 && !w->failed; t += SL_SEC) {
-        struct sl_fluxqueue *q = world_leader(w);
+        world_run(w, SL_SEC);
+        struct sl_fluxqueue *q = world_leader(w); /* something may begin in this very moment */
         calm = q && sl_fluxqueue_idle(q) && w->writes == writes ? calm + 1 : 0;
         writes = w->writes;
-        world_run(w, SL_SEC);
     }
     return calm >= 15;
 }

@@ -285,6 +285,77 @@ void graph_hold_drop(struct sl_match *m, struct graph_job *j) {
     *sl_vec_push(&m->free_jobs) = i;
 }
 
+/* ---- out of sight ---- */
+
+void graph_hold_hide(struct sl_match *m, struct graph_job *j) {
+    for (uint32_t i = j->spans; i; i = m->spans.v[i].next_of_job) {
+        struct graph_span *s = &m->spans.v[i];
+        struct graph_block *b = &m->blocks.v[s->block];
+        s->from = s->to = INT64_MIN; /* shared bits are put together from other spans */
+        graph_profile_drop(m, b, j->from, j->to, &m->words.v[s->bits]);
+        m->n_above -= is_above(m, b);
+    }
+    for (uint32_t i = j->shares; i; i = m->shares.v[i].next_of_job)
+        sl_assert(sl_plan_remove(m->pools.v[m->shares.v[i].pool].plan, m->shares.v[i].plan_span));
+}
+
+void graph_hold_show(struct sl_match *m, struct graph_job *j) {
+    for (uint32_t i = j->spans; i; i = m->spans.v[i].next_of_job) {
+        struct graph_span *s = &m->spans.v[i];
+        struct graph_block *b = &m->blocks.v[s->block];
+        s->from = j->from;
+        s->to = j->to;
+        graph_profile_add(m, b, j->from, j->to, &m->words.v[s->bits]);
+        m->n_above += is_above(m, b);
+    }
+    for (uint32_t i = j->shares; i; i = m->shares.v[i].next_of_job) {
+        struct graph_share *s = &m->shares.v[i];
+        struct sl_err err;
+        sl_assert(sl_plan_force(m->pools.v[s->pool].plan, j->from, j->to - j->from, s->amount,
+                                &s->plan_span, &err) == 0);
+    }
+}
+
+static bool has_same_vertices(const struct sl_match *m, const struct graph_job *j,
+                              const struct graph_chain *c) {
+    struct sl_grant has = {0}, found = {0};
+    sl_grant_of_job(m, j, &has);
+    sl_grant_of_chain(m, c, &found);
+    bool same = has.picks.n == found.picks.n;
+    for (uint32_t i = 0; same && i < has.picks.n; i++)
+        same = has.picks.v[i].v == found.picks.v[i].v &&
+               has.picks.v[i].needs == found.picks.v[i].needs;
+    sl_grant_done(&has);
+    sl_grant_done(&found);
+    return same;
+}
+
+static bool has_same_masks(struct sl_match *m, const struct graph_job *j,
+                           const struct graph_chain *c) {
+    uint32_t job = (uint32_t)(j - m->jobs.v), left = 0;
+    uint64_t *met = sl_arena_alloc0(&m->scratch, m->spans.n / 64 + 1, sizeof(*met));
+    for (uint32_t i = j->spans; i; i = m->spans.v[i].next_of_job)
+        left++;
+    for (const struct graph_claim *k = c->claims; k; k = k->next) {
+        uint32_t i = k->amount ? 0 : m->blocks.v[k->block].spans;
+        while (i && m->spans.v[i].job != job)
+            i = m->spans.v[i].next;
+        if (!i || sl_bits_get(met, i) ||
+            memcmp(k->bits, &m->words.v[m->spans.v[i].bits],
+                   (size_t)2 * graph_block_words(&m->blocks.v[k->block]) * sizeof(*k->bits)) != 0)
+            return false;
+        sl_bits_set(met, i);
+        left--;
+    }
+    return left == 0 && !j->shares;
+}
+
+/* Several claims may be of one block, or of one pool: then their sum counts. So does the way to
+ * them, where there are several. */
+bool graph_hold_is(struct sl_match *m, const struct graph_job *j, const struct graph_chain *c) {
+    return (m->n_more == 0 && has_same_masks(m, j, c)) || has_same_vertices(m, j, c);
+}
+
 static bool is_held(const struct sl_match *m, uint32_t pos, bool shared_too) {
     const struct graph_block *b = &m->blocks.v[m->spots[pos].block];
     const uint64_t *held = &m->held[b->held];

@@ -320,17 +320,31 @@ static uint64_t *noted_ways(const struct sl_match *m, const struct graph_job *j)
     return noted;
 }
 
+static uint32_t noted_parent(const struct sl_match *m, const struct graph_job *j, uint32_t pos) {
+    uint32_t i = j->ways;
+    while (i && m->ways.v[i].pos != pos)
+        i = m->ways.v[i].next;
+    return i ? m->ways.v[i].parent : GRAPH_NONE;
+}
+
+/* The first way to a vertex counts. A later one, of a job that grows, leads to its last parent. */
 void graph_joint_hold(struct sl_match *m, struct graph_job *j, const struct graph_chain *c) {
+    struct graph_walk w = {.m = m};
+    struct graph_chain others = {0};
     if (!c->ways)
         return;
     uint64_t *noted = noted_ways(m, j);
     for (const struct graph_way *x = c->ways; x; x = x->next) {
-        if (sl_bits_get(noted, x->pos))
-            continue; /* it was found before */
-        sl_bits_set(noted, x->pos);
-        note_way(m, j, x->pos, x->parent);
+        if (!sl_bits_get(noted, x->pos)) {
+            sl_bits_set(noted, x->pos);
+            note_way(m, j, x->pos, x->parent);
+        } else if (x->parent != GRAPH_NONE && x->parent != noted_parent(m, j, x->pos)) {
+            graph_chain_range(&w, &others, x->parent, x->parent + 1, false);
+        }
     }
     sl_freep(&noted);
+    if (others.claims)
+        graph_hold_chain(m, j, &others);
 }
 
 void graph_joint_drop(struct sl_match *m, struct graph_job *j) {

@@ -266,7 +266,7 @@ static enum sl_match_verdict search_request(struct sl_match *m, const struct sl_
         note_busy(m, r, k, now);
     /* what the empty graph does not give another time may, if taking something can help */
     if (ops[op].later && (!is_steady(m, r) || satisfiable(m, r, k)) &&
-        graph_search_later(m, r, now, w, c))
+        graph_search_later(m, r, now, INT64_MAX, w, c))
         return SL_MATCHED;
     if (m->fluxion && ops[op].keeps && !graph_match_has_nodes(m, r, op, now))
         return op == SL_MATCH_ALLOCATE_SATISFIABLE ? SL_NEVER : SL_BUSY;
@@ -365,28 +365,33 @@ int sl_match_cancel(struct sl_match *m, int64_t jobid) {
     return 0;
 }
 
+/* What the request of a reservation would get now, not later than that. */
+static bool search_again(struct sl_match *m, const struct sl_match_request *r, int64_t now,
+                         int64_t until, struct graph_window *w, struct graph_chain *c) {
+    return now <= until && graph_search_window(m, r, now, WHEN_PRESENT, w) &&
+           (graph_search_at(m, r, w, c) || graph_search_later(m, r, now, until, w, c));
+}
+
 int sl_match_again(struct sl_match *m, uint32_t policy, const struct sl_match_request *r,
-                   int64_t jobid, int64_t now) {
-    struct graph_job *j = graph_hold_job(m, jobid);
+                   int64_t jobid, int64_t now, bool *ret_moved) {
+    struct sl_match *by = graph_peer(m, policy);
+    struct graph_job *j = graph_hold_job(by, jobid);
     struct graph_window w = {0};
     struct graph_chain c = {0};
-    struct graph_holdings had;
-    struct sl_match *by = graph_peer(m, policy);
     if (!j)
         return SL_ENOENT;
     if (j->state != SL_JOB_RESERVED)
         return SL_EINVAL;
-    int64_t at = j->from;
-    graph_holdings_take_job(m, j, &had);
-    sl_assert(sl_match_cancel(m, jobid) == 0);
-    bool found = search_request(by, r, SL_MATCH_ALLOCATE_OR_RESERVE, now, &w, &c) == SL_MATCHED &&
-                 w.from <= at;
+    graph_hold_hide(by, j);
+    bool found = search_again(by, r, now, j->from, &w, &c);
+    j = graph_hold_job(by, jobid); /* a search may hold what it found meanwhile */
+    *ret_moved = found && (w.from < j->from || !graph_hold_is(by, j, &c));
+    graph_hold_show(by, j);
     m->stats.matches++;
-    if (found)
-        hold_found(m, jobid, &w, &c, true);
-    for (uint32_t i = 0; i <= m->peers.n && !found; i++)
-        graph_holdings_put(graph_peer(m, i), &had);
-    graph_holdings_done(&had);
+    if (!*ret_moved)
+        return 0;
+    sl_assert(sl_match_cancel(m, jobid) == 0);
+    hold_found(m, jobid, &w, &c, true);
     return 0;
 }
 

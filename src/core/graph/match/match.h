@@ -147,9 +147,10 @@ int sl_match_grow_job(struct sl_match *m, int64_t jobid, const struct sl_match_r
                       int64_t now, enum sl_match_verdict *ret_verdict, struct sl_grant *ret,
                       struct sl_err *err) _must_check_;
 /* Matches the request of a reservation again, while what it has counts as free. It keeps what it
- * has, and its time, if the result would be later. SL_ENOENT; SL_EINVAL: it is no reservation. */
+ * has, and its time, if the result would be the same or later (*ret_moved is false). SL_ENOENT;
+ * SL_EINVAL: it is no reservation. */
 int sl_match_again(struct sl_match *m, uint32_t policy, const struct sl_match_request *r,
-                   int64_t jobid, int64_t now) _must_check_;
+                   int64_t jobid, int64_t now, bool *ret_moved) _must_check_;
 /* Turns a reservation whose time has come into an allocation, of the same vertices and until the
  * same time. SL_ENOENT; SL_EINVAL: it is no reservation; SL_ESTALE: a part of it is still allocated
  * to another job, which overruns. Failure changes nothing. */

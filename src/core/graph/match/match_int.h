@@ -425,7 +425,7 @@ struct graph_walk {
     uint16_t *types;         /* by request: index in m->types */
     int64_t *need;           /* by request and counted type: at least so much inside one */
     uint64_t top_types;      /* a bit per type that the top requests may begin with */
-    bool use_fits;           /* nodes without a bit in m->fits fail */
+    bool use_fits;           /* nodes, and places, without a bit in m->fits fail */
     bool is_plain;           /* the one top request is a vertex with a plain slot */
     struct graph_tops *tops; /* it is a plain slot; else NULL */
     uint32_t nodes;          /* the request for nodes; REQ_NONE: none */
@@ -575,8 +575,9 @@ void graph_tops_touch(struct sl_match *m, uint32_t block);
 void graph_tops_free(struct sl_match *m);
 
 /* ---- later.c ---- */
-/* The earliest time at which enough nodes fit (see m->fits), or there are enough slots. */
-bool graph_later_find(struct graph_walk *w, int64_t now, int64_t *ret_at);
+/* The earliest time, none after 'until', at which enough nodes fit, or there are enough slots;
+ * those of m->fits have some. */
+bool graph_later_find(struct graph_walk *w, int64_t now, int64_t until, int64_t *ret_at);
 
 /* ---- slots.c ---- */
 /* The slots that can be formed at a vertex, into a list. 'of' is the list of requests that contains
@@ -611,9 +612,9 @@ bool graph_search_at(struct sl_match *m, const struct sl_match_request *r,
 /* How many nodes the constraint of a request allows, and no job has alone in a window. */
 uint32_t graph_search_nodes_free(struct sl_match *m, const struct sl_match_request *r,
                                  const struct graph_window *w);
-/* At the earliest time after now at which something ends. */
+/* At the earliest time after now, none after 'until', at which something ends. */
 bool graph_search_later(struct sl_match *m, const struct sl_match_request *r, int64_t now,
-                        struct graph_window *ret_w, struct graph_chain *ret);
+                        int64_t until, struct graph_window *ret_w, struct graph_chain *ret);
 /* The window of a request at a time; false if it cannot begin then. */
 bool graph_search_window(const struct sl_match *m, const struct sl_match_request *r, int64_t at,
                          enum graph_when when, struct graph_window *ret);
@@ -627,6 +628,11 @@ void graph_hold_drop(struct sl_match *m, struct graph_job *j);
 /* Removes a mask from a span; an empty span is removed. */
 void graph_hold_less(struct sl_match *m, uint32_t i, const uint64_t *bits);
 void graph_hold_share_less(struct sl_match *m, uint32_t i);
+/* While a reservation is hidden, what it has counts as free; nothing may be taken from it then. */
+void graph_hold_hide(struct sl_match *m, struct graph_job *j);
+void graph_hold_show(struct sl_match *m, struct graph_job *j);
+/* Is what it has exactly this? */
+bool graph_hold_is(struct sl_match *m, const struct graph_job *j, const struct graph_chain *c);
 /* False, and nothing changes, if something of it is still allocated to others. */
 bool graph_hold_begin(struct sl_match *m, struct graph_job *j);
 /* The first end of a job after a time; SL_PLAN_NEVER if there is none. */

@@ -48,7 +48,7 @@ uint32_t graph_plain_slots(const struct graph_walk *w, uint32_t inner, const uin
     const struct graph_plain *p = &w->plain;
     const struct graph_block *b = &m->blocks.v[m->spots[m->inners.v[inner].pos].block];
     uint32_t slots = UINT32_MAX;
-    uint64_t have[BLOCK_WORDS];
+    uint64_t have[BLOCK_WORDS] _unset_;
     if (b->n == 1)
         return GRAPH_NONE;
     for (uint32_t i = 0; i < p->n; i++) {
@@ -90,7 +90,7 @@ void graph_plain_take(struct graph_walk *w, uint32_t inner, uint32_t slots,
     const struct graph_plain *p = &w->plain;
     const struct graph_inner *in = &m->inners.v[inner];
     uint32_t block = m->spots[in->pos].block, n = graph_block_words(&m->blocks.v[block]);
-    uint64_t have[BLOCK_WORDS];
+    uint64_t have[BLOCK_WORDS] _unset_;
     for (uint32_t i = 0; i < p->n; i++) {
         const struct graph_run *run = graph_plain_run(m, inner, p->of[i].type);
         if (run->pool) {

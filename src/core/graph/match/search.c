@@ -99,6 +99,11 @@ static bool nodes_indexed(const struct graph_walk *w) {
 static uint32_t next_node(const struct graph_walk *w, uint32_t i, const int64_t *need) {
     const struct sl_match *m = w->m;
     bool present = w->w.when == WHEN_PRESENT;
+    if (w->use_fits) { /* what is not allowed does not */
+        while (i < m->index.order.n && !sl_bits_get(m->fits, m->spots[m->index.order.v[i]].block))
+            i++;
+        return i < m->index.order.n ? i : GRAPH_NONE;
+    }
     if (!w->allowed)
         return present ? graph_index_next(m, i, need) : i < m->index.order.n ? i : GRAPH_NONE;
     /* Word by word: the tree does not cover constraints. */
@@ -159,13 +164,31 @@ static void take_whole_nodes(struct graph_walk *w, struct graph_chain *c) {
     *c = whole;
 }
 
+/* Is less allocated to nobody than the one top request needs at least? */
+static bool is_short(const struct graph_walk *w) {
+    const struct sl_match *m = w->m;
+    uint32_t top = w->variant->top, root = m->spots[0].inner;
+    int64_t least = graph_req_least(&w->r->reqs.v[top]);
+    bool enough = w->w.when != WHEN_PRESENT || root == GRAPH_NONE;
+    for (uint32_t t = 0; t < m->n_counted && !enough; t++) {
+        int64_t need = w->need[(size_t)top * m->n_counted + t];
+        if (need > 0 && (__builtin_mul_overflow(need, least, &need) ||
+                         m->free_amounts[(size_t)root * m->n_counted + t] < need))
+            return true;
+    }
+    return false;
+}
+
 static bool search_or_walk(struct graph_walk *w, struct graph_chain *ret) {
+    bool by_nodes = nodes_indexed(w) && !w->m->policy.stop_early && !w->m->policy.locality,
+         by_tops = !by_nodes && graph_tops_may(w);
     *ret = (struct graph_chain){0};
     sl_arena_clear(&w->m->scratch);
-    bool found = nodes_indexed(w) && !w->m->policy.stop_early && !w->m->policy.locality
-                     ? search_nodes(w, ret)
-                 : graph_tops_may(w) ? graph_tops_run(w, ret)
-                                     : graph_walk_run(w, ret);
+    if ((by_nodes || by_tops) && is_short(w))
+        return false;
+    bool found = by_nodes  ? search_nodes(w, ret)
+                 : by_tops ? graph_tops_run(w, ret)
+                           : graph_walk_run(w, ret);
     if (found && w->m->policy.node_exclusive)
         take_whole_nodes(w, ret);
     if (found && w->m->n_more > 0)
@@ -345,18 +368,18 @@ static bool can_search_spans(const struct graph_walk *w) {
 }
 
 bool graph_search_later(struct sl_match *m, const struct sl_match_request *r, int64_t now,
-                        struct graph_window *ret_w, struct graph_chain *ret) {
+                        int64_t until, struct graph_window *ret_w, struct graph_chain *ret) {
     struct graph_walk w;
     sl_arena_clear(&m->tables);
     if (r->variants.n == 1) { /* one alternative, and one slot */
         int64_t at;
         begin_walk(&w, m, r, &r->variants.v[0]);
         if (can_search_spans(&w)) {
-            bool found =
-                graph_later_find(&w, now, &at) && graph_search_window(m, r, at, WHEN_FUTURE, ret_w);
+            bool found = graph_later_find(&w, now, until, &at) &&
+                         graph_search_window(m, r, at, WHEN_FUTURE, ret_w);
             if (found) {
-                w.use_fits = w.nodes != REQ_NONE;
                 graph_walk_at(&w, ret_w);
+                w.use_fits = w.nodes != REQ_NONE || graph_tops_may(&w);
                 found = search_or_walk(&w, ret);
             }
             graph_walk_done(&w);
@@ -364,7 +387,8 @@ bool graph_search_later(struct sl_match *m, const struct sl_match_request *r, in
         }
         graph_walk_done(&w);
     }
-    for (int64_t at = graph_hold_first_end(m, now); at < m->end; at = graph_hold_next_end(m, at)) {
+    for (int64_t at = graph_hold_first_end(m, now); at < m->end && at <= until;
+         at = graph_hold_next_end(m, at)) {
         if (!graph_search_window(m, r, at, WHEN_FUTURE, ret_w))
             return false;
         if (graph_search_at(m, r, ret_w, ret))

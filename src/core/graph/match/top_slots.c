@@ -90,7 +90,7 @@ static void find_next_slot(const struct graph_walk *w, struct graph_place *p, co
                            const uint64_t *s, bool in_window) {
     const struct sl_match *m = w->m;
     const struct graph_block *b = &m->blocks.v[m->spots[m->inners.v[p->inner].pos].block];
-    uint64_t have[BLOCK_WORDS];
+    uint64_t have[BLOCK_WORDS] _unset_;
     p->first = GRAPH_NONE;
     p->score = 1;
     if (!graph_tops_open(w, p->inner, x, s))
@@ -321,16 +321,23 @@ static void refresh(const struct graph_walk *w, struct graph_tops *t) {
     t->stale.n = 0;
 }
 
-/* For another time than the present: a tree for this search alone. */
+/* For another time than the present: a tree for this search alone, of places that have something
+ * then, as far as that is known. */
 static struct graph_winners next_of_all(struct graph_walk *w, const struct graph_winners *kept) {
-    struct graph_winners by = *kept;
-    by.places = sl_arena_alloc(&w->m->scratch, (by.n + 1) * sizeof(*by.places));
-    by.best = sl_arena_alloc(&w->m->scratch, (size_t)2 * by.leaves * sizeof(*by.best));
-    for (uint32_t i = 0; i < by.n; i++) {
-        by.places[i] = (struct graph_place){.inner = kept->places[i].inner, .in_window = true};
-        next_in_window(w, &by.places[i]);
+    const struct sl_match *m = w->m;
+    struct graph_winners by = {.leaves = 1};
+    by.places = sl_arena_alloc(&w->m->scratch, (kept->n + 1) * sizeof(*by.places));
+    for (uint32_t i = 0; i < kept->n; i++) {
+        uint32_t inner = kept->places[i].inner;
+        if (w->use_fits && !sl_bits_get(m->fits, m->spots[m->inners.v[inner].pos].block))
+            continue;
+        by.places[by.n] = (struct graph_place){.inner = inner, .in_window = true};
+        next_in_window(w, &by.places[by.n++]);
     }
-    climb_all(w->m, &by);
+    while (by.leaves < by.n)
+        by.leaves *= 2;
+    by.best = sl_arena_alloc(&w->m->scratch, (size_t)2 * by.leaves * sizeof(*by.best));
+    climb_all(m, &by);
     return by;
 }
 
@@ -340,10 +347,46 @@ static bool is_same(const struct graph_place *a, const struct graph_place *b) {
     return a->first == b->first && a->score == b->score;
 }
 
+/* The best of all others. */
+static uint32_t runner_up(const struct sl_match *m, const struct graph_winners *by,
+                          uint32_t place) {
+    uint32_t best = GRAPH_NONE;
+    for (uint32_t at = by->leaves + place; at > 1; at /= 2)
+        best = better(m, by, best, by->best[at ^ 1]);
+    return best;
+}
+
+/* All slots of a place, or as many as are wanted, if the last of them is still better than the best
+ * of all others: the row is in order. */
+static bool pick_row(struct graph_walk *w, struct graph_winners *by, uint32_t p, uint32_t most,
+                     struct graph_picks *ret) {
+    struct graph_place *place = &by->places[p], was = *place;
+    uint32_t slots, left = most - ret->slots.n;
+    if (left < 2)
+        return false;
+    graph_walk_mask(w, w->m->spots[w->m->inners.v[place->inner].pos].block);
+    slots = graph_plain_slots(w, place->inner, w->x, w->s);
+    if (slots == GRAPH_NONE || slots < place->taken + 2)
+        return false;
+    slots -= place->taken;
+    left = slots < left ? slots : left;
+    place->taken += left - 1;
+    next_in_window(w, place);
+    if (better(w->m, by, p, runner_up(w->m, by, p)) != p) {
+        *place = was;
+        return false;
+    }
+    place->taken++;
+    for (uint32_t i = 0; i < left; i++)
+        *sl_vec_push(&ret->slots) = p;
+    return true;
+}
+
 /* The places of the best slots, one after the other, each as often as it gives one. */
 static void pick(struct graph_walk *w, struct graph_winners *by, uint32_t most,
                  struct graph_picks *ret) {
-    for (uint32_t p; ret->slots.n < most && (p = by->best[1]) != GRAPH_NONE;) {
+    bool in_rows = true; /* where one ended behind others, the next one will, unless one goes on */
+    for (uint32_t p, last = GRAPH_NONE; ret->slots.n < most && (p = by->best[1]) != GRAPH_NONE;) {
         struct graph_place *place = &by->places[p];
         if (place->first == GRAPH_NONE)
             break;
@@ -357,10 +400,14 @@ static void pick(struct graph_walk *w, struct graph_winners *by, uint32_t most,
                 continue;
             }
         }
-        *sl_vec_push(&ret->slots) = p;
-        place->taken++;
+        in_rows = (in_rows || p == last) && pick_row(w, by, p, most, ret);
+        if (!in_rows) {
+            *sl_vec_push(&ret->slots) = p;
+            place->taken++;
+        }
         next_in_window(w, place);
         climb(w->m, by, p);
+        last = p;
     }
 }
 
