@@ -14,14 +14,12 @@ each job moves the mean wait by a tenth, so that no two runs agree.
 The run time is counted from the start that the API shows, whenever the pods of a Job come to be bound and to run: here
 is the kubelet that ends them. It does so COUNTED before the time is over, because the Job controller counts pods that
 have ended a second later, and only then the job gives its nodes back. What a control plane adds to a job, or takes from
-it, is the news of its start and of its end. What a job had its nodes for, with that, is written down as a trace, and
-`sluice sim` decides on it when each starts: utilisation and mean wait of the two agree within TOLERANCE. It is in whole
-seconds, as the queues count: a job ends in the second in which its nodes are free, and another starts in the same. (In
-hundredths of a second fewer jobs fit before a reservation, and the mean wait is a tenth longer.) The same trace as it
-was meant is simulated, too, for comparison.
+it, is the news of its start and of its end. What a job had its nodes for, with that, is written down as a trace, in
+hundredths of a second, and `sluice sim` decides on it when each starts: utilisation and mean wait of the two agree
+within TOLERANCE. The same trace as it was meant is simulated, too, for comparison.
 
-Backfilling is chaotic: where one job ends in another second, another does not fit before a reservation, and from then
-on everything is in another order. Moved by SHAKE, which is less than anybody can know of these times, the same trace
+Backfilling is chaotic: where one job ends a moment later, another does not fit before a reservation, and from then on
+everything is in another order. Moved by SHAKE, which is less than anybody can know of these times, the same trace
 has a mean wait that differs by some hundredths from one simulation to the next under easy and conservative. So it is
 simulated SHAKEN times, and the live run is to be within TOLERANCE of what the simulator says, from least to most.
 
@@ -62,6 +60,7 @@ LOAD = 1.2
 SHORTEST, SLACK = round(2 * SLOWER), round(4 * SLOWER)  # seconds
 COUNTED = 1.1  # seconds
 TOLERANCE = 0.05
+UNIT = 100  # of the trace that is simulated, in a second
 SHAKE, SHAKEN = 0.02, 16  # seconds, simulations
 MAX_OVERRUN = 0.01  # of the jobs: with more the queues decide on times that the simulator does not know
 SMALL_WAIT = 0.5 * SLOWER  # seconds, that the mean wait of a few jobs may differ by
@@ -124,14 +123,13 @@ def read_trace():
 
 
 def simulate(jobs, policy):
-    """What `sluice sim` says of jobs with these times, which are whole seconds."""
+    """What `sluice sim` says of jobs with these times; all in seconds."""
     first = min(j.submit for j in jobs)
     lines = [f"; SPDX-License-Identifier: Apache-2.0\n; MaxNodes: {NODES}\n; MaxProcs: {NODES}\n"]
     for j in sorted(jobs, key=lambda j: j.submit):
-        number, limit = j.name.removeprefix("job-"), max(j.run, j.limit)
-        lines.append(
-            f"{number} {j.submit - first} -1 {j.run} {j.nodes} -1 -1 {j.nodes} {limit} -1 1 1 1 -1 1 1 -1 -1\n"
-        )
+        number = j.name.removeprefix("job-")
+        submit, run, limit = (round(t * UNIT) for t in (j.submit - first, j.run, max(j.run, j.limit)))
+        lines.append(f"{number} {submit} -1 {run} {j.nodes} -1 -1 {j.nodes} {limit} -1 1 1 1 -1 1 1 -1 -1\n")
     with tempfile.TemporaryDirectory(prefix="sluice-backfill-") as folder:
         path = f"{folder}/trace.swf"
         with open(path, "w") as file:
@@ -149,8 +147,8 @@ def simulate(jobs, policy):
     (found,) = found["policies"]
     return {
         "utilisation": found["utilisation"],
-        "mean_wait_s": found["mean_wait_s"],
-        "makespan_s": found["makespan_s"],
+        "mean_wait_s": found["mean_wait_s"] / UNIT,
+        "makespan_s": found["makespan_s"] / UNIT,
         "backfilled": found["backfilled"],
         "late": found["late"],
     }
@@ -379,15 +377,14 @@ def test_policy(policy):
     compare(policy, jobs, told)
 
 
-def whole(jobs, seed=None):
-    """The jobs as they were, in whole seconds. With a seed each moment is moved, by less than it is known."""
+def as_it_was(jobs, seed=None):
+    """The jobs with the times that they had. With a seed each time is moved, by less than it is known."""
     some = random.Random(seed)
 
-    def second(moment):
-        return int(moment if seed is None else moment + some.uniform(-SHAKE, SHAKE))
+    def move(seconds):
+        return seconds if seed is None else max(0, seconds + some.uniform(-SHAKE, SHAKE))
 
-    times = [(j, second(j.submitted), second(j.started), second(j.started + j.held)) for j in jobs]
-    return [dataclasses.replace(j, submit=at, run=max(1, end - start)) for j, at, start, end in times]
+    return [dataclasses.replace(j, submit=move(j.submitted), run=move(j.held)) for j in jobs]
 
 
 def distance(value, least, most):
@@ -398,8 +395,8 @@ def distance(value, least, most):
 
 def compare(policy, jobs, told):
     live = measured(jobs)
-    meant = simulate([dataclasses.replace(j, submit=int(j.submit)) for j in jobs], policy)
-    said = [simulate(whole(jobs, seed), policy) for seed in (None, *range(SHAKEN))]
+    meant = simulate(jobs, policy)
+    said = [simulate(as_it_was(jobs, seed), policy) for seed in (None, *range(SHAKEN))]
     simulated = said[0]
     added = sorted(j.held - j.run for j in jobs)
     say(f"# {policy}: live      {live}")
