@@ -33,6 +33,7 @@ enum opt {
     OPT_MATCH,
     OPT_DEPTH,
     OPT_ONE_QUEUE,
+    OPT_RESOLUTION,
     OPT_NODES,
     OPT_NODE_CPU,
     OPT_NODE_MEMORY,
@@ -76,6 +77,10 @@ static const struct cli_opt options[OPT_COUNT] = {
     [OPT_ONE_QUEUE] = {"one-queue", SL_OPT_FLAG, NULL,
                        "with traces: one queue for all jobs, whatever their queue numbers", NULL,
                        0},
+    [OPT_RESOLUTION] = {"resolution", SL_OPT_TEXT, "N",
+                        "with traces: the queues see time in steps of N seconds, like Slurm's "
+                        "bf_resolution (1)",
+                        NULL, 0},
     [OPT_NODES] = {"nodes", SL_OPT_TEXT, "N", "with traces: number of nodes (MaxNodes)", NULL, 0},
     [OPT_NODE_CPU] = {"node-cpu", SL_OPT_TEXT, "N",
                       "with traces: processors of each node (MaxProcs over MaxNodes)", NULL, 0},
@@ -311,8 +316,8 @@ static bool has_any(const struct cli_args *a, enum opt first, enum opt last) {
 static const char *trace_conflict(const struct cli_args *a, uint32_t traces) {
     if (traces == 0)
         return has_any(a, OPT_POLICY, OPT_NODE_MEMORY)
-                   ? "--policy, --match, --depth, --one-queue, --nodes, --node-cpu and "
-                     "--node-memory need a trace, a FILE that ends in .swf"
+                   ? "--policy, --match, --depth, --one-queue, --resolution, --nodes, "
+                     "--node-cpu and --node-memory need a trace, a FILE that ends in .swf"
                    : NULL;
     if (traces < a->n)
         return "traces cannot be mixed with other files in one call";
@@ -355,6 +360,7 @@ static int run_traces(const struct cli_args *a, struct sl_err *err) {
         .policy = a->opts[OPT_POLICY],
         .match = a->opts[OPT_MATCH],
         .depth = a->opts[OPT_DEPTH],
+        .resolution = a->opts[OPT_RESOLUTION],
         .nodes = a->opts[OPT_NODES],
         .node_cpu = a->opts[OPT_NODE_CPU],
         .node_memory = a->opts[OPT_NODE_MEMORY],

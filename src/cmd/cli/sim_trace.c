@@ -65,6 +65,8 @@ int cli_trace_read(const struct cli_trace_args *a, struct cli_trace *ret, struct
         return sl_err_wrap(err, r, "--match=%.60s", a->match);
     r = read_number("depth", a->depth, SL_QUEUE_MAX_DEPTH, &o->depth, err);
     if (r >= 0)
+        r = read_number("resolution", a->resolution, SL_TRACE_MAX_RESOLUTION, &o->resolution, err);
+    if (r >= 0)
         r = read_number("nodes", a->nodes, SL_TRACE_MAX_NODES, &o->machine.nodes, err);
     if (r >= 0)
         r = read_number("node-cpu", a->node_cpu, SL_TRACE_MAX_CPU, &o->machine.cpu, err);

@@ -10,7 +10,7 @@
 
 /* As on the command line; NULL: not given. */
 struct cli_trace_args {
-    const char *policy, *match, *depth, *nodes, *node_cpu, *node_memory, *until, *svg;
+    const char *policy, *match, *depth, *resolution, *nodes, *node_cpu, *node_memory, *until, *svg;
     bool one_queue, json, chart, tell, progress;
 };
 

@@ -115,6 +115,7 @@ test_trace_options() {
     wrong "policy 'easy' twice" --policy=easy,easy
     wrong '--match=best' --match=best
     wrong '--depth=0: expected a number from 1 to 1000000' --depth=0
+    wrong '--resolution=0: expected a number from 1 to 86400' --resolution=0
     wrong '--nodes=-4: expected a number from 1 to 1000000' --nodes=-4
     wrong '--nodes=10x: expected' --nodes=10x
     wrong '--nodes=: expected' --nodes=
@@ -146,7 +147,9 @@ test_trace_files() {
 test_trace_help() {
     sluice sim --help
     exits 0
-    for word in --policy --match --depth --one-queue --nodes --node-cpu --node-memory .swf; do says "$word"; done
+    for word in --policy --match --depth --one-queue --resolution --nodes --node-cpu --node-memory .swf; do
+        says "$word"
+    done
     sluice completion bash
     exits 0 && says conservative && says '--node-memory' && says lonodex
 }

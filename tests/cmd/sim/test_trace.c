@@ -94,6 +94,33 @@ static bool near(double a, double b) {
     return a - b < 1e-9 && b - a < 1e-9;
 }
 
+/*
+ * Two processors, and steps of ten seconds: 1 starts at 12 and is planned from 10 to 30, 2 is
+ * promised 30. 3 would end at 33, but it is planned from 20 to 30 as well, and starts at 23. 1 runs
+ * to 32: 2 starts later in the step that it was promised.
+ */
+static void in_steps(void **state) {
+    static const char three[] =
+        "; MaxProcs: 2\n" JOB(1, 12, 20, 1, 20) JOB(2, 13, 5, 2, 5) JOB(3, 23, 4, 1, 10);
+    static const struct {
+        uint32_t resolution;
+        int64_t starts[3], promised, late;
+    } cases[] = {{1, {12, 32, 37}, 32, 0}, {10, {12, 32, 23}, 30, 0}};
+    (void)state;
+    for (size_t k = 0; k < SL_LEN(cases); k++) {
+        struct sl_trace_options o = {.resolution = cases[k].resolution};
+        struct sl_trace_result r;
+        struct sl_swf t;
+        run(three, "easy", &o, &t, &r);
+        for (uint32_t i = 0; i < 3; i++)
+            assert_int_equal(r.jobs[i].start, cases[k].starts[i]);
+        assert_int_equal(r.jobs[1].promised, cases[k].promised);
+        assert_int_equal(r.latest, cases[k].late);
+        sl_trace_result_done(&r);
+        sl_swf_done(&t);
+    }
+}
+
 static void ten_jobs(void **state) {
     (void)state;
     for (size_t k = 0; k < SL_LEN(outcomes); k++) {
@@ -341,11 +368,17 @@ static void policies(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ten_jobs),       cmocka_unit_test(slowdown),
-        cmocka_unit_test(memory),         cmocka_unit_test(early_ends_delay_nobody),
-        cmocka_unit_test(several_queues), cmocka_unit_test(stopped),
-        cmocka_unit_test(depth),          cmocka_unit_test(too_many_queues),
-        cmocka_unit_test(machines),       cmocka_unit_test(policies),
+        cmocka_unit_test(ten_jobs),
+        cmocka_unit_test(in_steps),
+        cmocka_unit_test(slowdown),
+        cmocka_unit_test(memory),
+        cmocka_unit_test(early_ends_delay_nobody),
+        cmocka_unit_test(several_queues),
+        cmocka_unit_test(stopped),
+        cmocka_unit_test(depth),
+        cmocka_unit_test(too_many_queues),
+        cmocka_unit_test(machines),
+        cmocka_unit_test(policies),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

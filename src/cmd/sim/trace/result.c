@@ -39,7 +39,7 @@ static void sum_up_waits(struct sl_trace_result *r, int64_t *waits, uint64_t n) 
     r->max_wait = percentile(waits, n, 100);
 }
 
-void sl_trace_sum_up(const struct sl_swf *t, const struct sl_trace_machine *m, int64_t now,
+void sl_trace_sum_up(const struct sl_swf *t, const struct sl_trace_options *options, int64_t now,
                      struct sl_trace_result *r) {
     int64_t *waits = sl_alloc0(t->jobs.n, sizeof *waits), first = t->jobs.v[0].submit;
     double work = 0, slowdowns = 0;
@@ -59,16 +59,18 @@ void sl_trace_sum_up(const struct sl_swf *t, const struct sl_trace_machine *m, i
         work += (double)ran * (double)j->processors;
         slowdowns += bounded_slowdown(wait, j->run);
         r->backfilled += o->backfilled;
-        if (o->promised < 0 || o->start <= o->promised)
+        int64_t late = sl_trace_clock(options, o->start) - o->promised;
+        if (o->promised < 0 || late <= 0)
             continue;
         r->late++;
-        if (o->start - o->promised > r->latest)
-            r->latest = o->start - o->promised;
+        if (late > r->latest)
+            r->latest = late;
     }
     sum_up_waits(r, waits, n);
     r->slowdown = n > 0 ? slowdowns / (double)n : 0;
     if (r->makespan > 0)
-        r->utilisation = work / ((double)sl_trace_processors(m) * (double)r->makespan);
+        r->utilisation =
+            work / ((double)sl_trace_processors(&options->machine) * (double)r->makespan);
     sl_freep(&waits);
 }
 
@@ -114,6 +116,7 @@ void sl_trace_report_json(const struct sl_trace_report *r, struct sl_buf *out) {
     sl_jw_uint(&w, "processors", sl_trace_processors(&o->machine));
     sl_jw_str(&w, "match", r->match);
     sl_jw_uint(&w, "depth", o->depth > 0 ? o->depth : SL_QUEUE_DEPTH);
+    sl_jw_uint(&w, "resolution_s", o->resolution > 0 ? o->resolution : 1);
     sl_jw_array(&w, "policies");
     for (uint32_t i = 0; i < r->n; i++)
         result_json(&w, &r->results[i]);

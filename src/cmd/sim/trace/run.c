@@ -166,6 +166,10 @@ static void world_done(struct world *w) {
 
 /* ---- one instant ---- */
 
+int64_t sl_trace_clock(const struct sl_trace_options *o, int64_t now) {
+    return o->resolution > 1 ? now - now % o->resolution : now;
+}
+
 static void end_jobs(struct world *w) {
     while (!sl_heap_empty(&w->running) && end_of(w, sl_heap_top(&w->running)) == w->now) {
         uint32_t i = sl_heap_pop(&w->running);
@@ -249,6 +253,10 @@ static void draw(const struct world *w) {
 static int64_t next_time(const struct world *w) {
     int64_t at = sl_queues_next(w->q);
 
+    /* In the middle of a step the queues are at its beginning: what is due meanwhile is due in the
+     * next one, as is what was to begin in this one and still has to wait. */
+    if (w->to->passes > 0 && at <= w->now)
+        at = sl_trace_clock(w->o, w->now) + (w->o->resolution > 1 ? w->o->resolution : 1);
     if (w->next < w->t->jobs.n && w->t->jobs.v[w->next].submit < at)
         at = w->t->jobs.v[w->next].submit;
     if (!sl_heap_empty(&w->running) && end_of(w, sl_heap_top(&w->running)) < at)
@@ -262,14 +270,14 @@ static int run_all(struct world *w, struct sl_err *err) {
 
     w->now = first;
     for (int64_t at; (at = next_time(w)) <= until;) {
-        sl_assert(at > w->now || w->to->passes == 0); /* nobody overruns, so no pass is repeated */
+        sl_assert(at > w->now || w->to->passes == 0);
         w->now = at;
         end_jobs(w);
         int r = submit_jobs(w, err);
         if (r < 0)
             return r;
         sl_vec_clear(&w->decisions);
-        sl_queues_run(w->q, w->now, &w->decisions);
+        sl_queues_run(w->q, sl_trace_clock(w->o, w->now), &w->decisions);
         for (uint32_t i = 0; i < w->decisions.n; i++) {
             perform(w, &w->decisions.v[i]);
             note(w, &w->decisions.v[i]);
@@ -298,7 +306,7 @@ int sl_trace_run(const struct sl_swf *t, const struct sl_trace_policy *p,
     if (r >= 0) {
         ret->running = w.running.items.n;
         ret->waiting = waiting(&w);
-        sl_trace_sum_up(t, &o->machine, w.now, ret);
+        sl_trace_sum_up(t, o, w.now, ret);
         ret->cpu_s = sl_report_cpu_seconds() - cpu0;
     }
     world_done(&w);

@@ -20,6 +20,7 @@
 #include "core/graph/queue.h"
 
 #define SL_TRACE_MAX_NODES 1000000u
+#define SL_TRACE_MAX_RESOLUTION 86400u
 #define SL_TRACE_MAX_CPU 65536u                    /* of a node */
 #define SL_TRACE_MAX_MEMORY_MIB (INT64_C(1) << 30) /* of a node: 1 PiB */
 #define SL_TRACE_MAX_POLICIES 8u                   /* in one table */
@@ -63,9 +64,10 @@ int sl_trace_policies_parse(const char *text, struct sl_trace_policy *ret, uint3
 struct sl_trace_options {
     struct sl_trace_machine machine;
     struct sl_match_policy match;
-    uint32_t depth; /* of each queue; 0: SL_QUEUE_DEPTH */
-    bool one_queue; /* the queue numbers of the trace do not count */
-    int64_t until;  /* the last second that is simulated, from the first arrival; 0: to the end */
+    uint32_t depth;      /* of each queue; 0: SL_QUEUE_DEPTH */
+    bool one_queue;      /* the queue numbers of the trace do not count */
+    uint32_t resolution; /* the queues see time in steps of so many seconds; 0: of one */
+    int64_t until; /* the last second that is simulated, from the first arrival; 0: to the end */
     /* All of these may be NULL. */
     void (*decided)(void *ctx, const struct sl_trace_policy *p, int64_t now,
                     const struct sl_decision *d);
@@ -89,10 +91,10 @@ struct sl_trace_result {
     uint64_t never;      /* cannot run on this machine */
     uint64_t backfilled; /* started before an earlier job of their queue */
     uint64_t reserved;   /* had a reservation */
-    uint64_t late;       /* of these, started later than their first reservation said ... */
-    int64_t latest;      /* ... by at most so many seconds */
-    int64_t makespan;    /* from the first arrival to the last end, or where the run was stopped */
-    double utilisation;  /* processors in use over processors, during the makespan */
+    uint64_t late;    /* of these, started in a later step than their first reservation said ... */
+    int64_t latest;   /* ... by at most so many seconds */
+    int64_t makespan; /* from the first arrival to the last end, or where the run was stopped */
+    double utilisation; /* processors in use over processors, during the makespan */
     /* Of jobs that started: seconds from submission to start; percentiles by rank. */
     double mean_wait;
     int64_t median_wait, p95_wait, max_wait;
@@ -117,8 +119,10 @@ int sl_trace_request_new(const struct sl_match *m, const struct sl_trace_machine
                          const struct sl_swf_job *j, struct sl_match_request **ret,
                          struct sl_err *err) _must_check_;
 /* Numbers of the jobs, from what became of them, at the end of a run or at 'now'. */
-void sl_trace_sum_up(const struct sl_swf *t, const struct sl_trace_machine *m, int64_t now,
+void sl_trace_sum_up(const struct sl_swf *t, const struct sl_trace_options *o, int64_t now,
                      struct sl_trace_result *r);
+/* When it is for the queues. */
+int64_t sl_trace_clock(const struct sl_trace_options *o, int64_t now);
 
 /* ---- the report ---- */
 
