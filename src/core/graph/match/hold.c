@@ -330,30 +330,29 @@ static bool has_same_vertices(const struct sl_match *m, const struct graph_job *
     return same;
 }
 
-static bool has_same_masks(struct sl_match *m, const struct graph_job *j,
-                           const struct graph_chain *c) {
+/* Several claims may be of one block, or of one pool: then their sum counts. So does the way to
+ * them, where there are several. */
+bool graph_hold_is(struct sl_match *m, const struct graph_job *j, const struct graph_chain *c) {
     uint32_t job = (uint32_t)(j - m->jobs.v), left = 0;
     uint64_t *met = sl_arena_alloc0(&m->scratch, m->spans.n / 64 + 1, sizeof(*met));
+    if (m->n_more > 0 || j->shares)
+        return has_same_vertices(m, j, c);
     for (uint32_t i = j->spans; i; i = m->spans.v[i].next_of_job)
         left++;
     for (const struct graph_claim *k = c->claims; k; k = k->next) {
         uint32_t i = k->amount ? 0 : m->blocks.v[k->block].spans;
         while (i && m->spans.v[i].job != job)
             i = m->spans.v[i].next;
-        if (!i || sl_bits_get(met, i) ||
+        if (i && sl_bits_get(met, i))
+            return has_same_vertices(m, j, c);
+        if (!i ||
             memcmp(k->bits, &m->words.v[m->spans.v[i].bits],
                    (size_t)2 * graph_block_words(&m->blocks.v[k->block]) * sizeof(*k->bits)) != 0)
             return false;
         sl_bits_set(met, i);
         left--;
     }
-    return left == 0 && !j->shares;
-}
-
-/* Several claims may be of one block, or of one pool: then their sum counts. So does the way to
- * them, where there are several. */
-bool graph_hold_is(struct sl_match *m, const struct graph_job *j, const struct graph_chain *c) {
-    return (m->n_more == 0 && has_same_masks(m, j, c)) || has_same_vertices(m, j, c);
+    return left == 0;
 }
 
 static bool is_held(const struct sl_match *m, uint32_t pos, bool shared_too) {

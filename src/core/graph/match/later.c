@@ -234,14 +234,13 @@ static int64_t next_change(const struct search *f, const struct candidate *a, in
 }
 
 /* Do all segments from 'first' to before j leave something? Otherwise *ret_bad is the last one that
- * may not be among them. With masks of nodes it is found on the way; places have something more
- * often, and a walk may find more in less. */
+ * may not be among them. With masks it is found on the way; a walk may find more in less. */
 static inline bool leave_some(const struct search *f, struct candidate *a, uint32_t first,
                               uint32_t j, uint32_t n, uint32_t *ret_bad) {
     const struct graph_profile *p = a->profile;
     struct masks k _unset_;
     clear(&k, n);
-    if (first == j || !(f->whole || (a->shape->quick && !f->w->tops))) {
+    if (first == j || !(f->whole || a->shape->quick)) {
         for (uint32_t i = first; i < j; i++)
             add_segment(&k, p, i, n);
         a->amount = amount(f, a, &k, n);
