@@ -35,8 +35,10 @@ struct sl_graph *sl_graph_new(void) {
 void sl_graph_free(struct sl_graph *g) {
     if (!g)
         return;
-    for (uint32_t i = 0; i < g->props.n; i++)
+    for (uint32_t i = 0; i < g->props.n; i++) {
         sl_freep(&g->props.v[i].v);
+        sl_freep(&g->props.v[i].keys);
+    }
     sl_vec_free(&g->props);
     sl_vec_free(&g->v);
     sl_vec_free(&g->pending);
@@ -97,11 +99,15 @@ struct sl_graph *sl_graph_clone(const struct sl_graph *g) {
     }
     for (uint32_t i = 0; i < g->props.n; i++) {
         const struct graph_props *from = &g->props.v[i];
-        struct graph_props to = {.v = sl_realloc(NULL, from->n, sizeof(*to.v)), .n = from->n};
-        for (uint32_t k = 0; k < from->n; k++)
+        struct graph_props to = {.v = sl_realloc(NULL, from->n, sizeof(*to.v)),
+                                 .keys = sl_realloc(NULL, from->n, sizeof(*to.keys)),
+                                 .n = from->n};
+        for (uint32_t k = 0; k < from->n; k++) {
+            to.keys[k] = from->keys[k];
             to.v[k] = (struct sl_graph_prop){
-                sl_sym_str(&c->syms, sl_sym_put(&c->syms, from->v[k].key)),
+                sl_sym_str(&c->syms, to.keys[k]),
                 sl_sym_str(&c->syms, sl_sym_put(&c->syms, from->v[k].value))};
+        }
         *sl_vec_push(&c->props) = to;
     }
     return c;

@@ -16,6 +16,7 @@ struct graph_path {
 
 struct graph_props {
     struct sl_graph_prop *v; /* texts are symbols' */
+    sl_sym *keys;            /* the symbols of the keys */
     uint32_t n;
 };
 

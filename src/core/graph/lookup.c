@@ -83,7 +83,7 @@ size_t sl_graph_bytes(const struct sl_graph *g) {
     n += g->edges.cap * sizeof(*g->edges.v) + g->paths.cap * sizeof(*g->paths.v);
     n += g->by_rank.cap * sizeof(*g->by_rank.v) + g->props.cap * sizeof(*g->props.v);
     for (uint32_t i = 0; i < g->props.n; i++)
-        n += g->props.v[i].n * sizeof(*g->props.v[i].v);
+        n += g->props.v[i].n * (sizeof(*g->props.v[i].v) + sizeof(*g->props.v[i].keys));
     n += g->syms.bytes + g->syms.names.cap * sizeof(*g->syms.names.v);
     return n + ((size_t)g->syms.by_hash.mask + 1) * sizeof(*g->syms.by_hash.slots);
 }
@@ -269,14 +269,18 @@ int sl_vertex_set_prop(struct sl_graph *g, sl_vtx v, const char *key, const char
         *sl_vec_push(&g->props) = (struct graph_props){0};
     }
     struct graph_props *p = &g->props.v[x->props];
-    struct sl_graph_prop new = {sl_sym_str(&g->syms, sl_sym_put(&g->syms, key)),
+    sl_sym y = sl_sym_put(&g->syms, key);
+    struct sl_graph_prop new = {sl_sym_str(&g->syms, y),
                                 sl_sym_str(&g->syms, sl_sym_put(&g->syms, value))};
     uint32_t i = 0;
-    while (i < p->n && strcmp(p->v[i].key, key) != 0)
+    while (i < p->n && p->keys[i] != y)
         i++;
-    if (i == p->n)
+    if (i == p->n) {
         p->v = sl_realloc(p->v, ++p->n, sizeof(*p->v));
+        p->keys = sl_realloc(p->keys, p->n, sizeof(*p->keys));
+    }
     p->v[i] = new;
+    p->keys[i] = y;
     x->divisible |= strcmp(key, SL_GRAPH_DIVISIBLE) == 0;
     g->generation++;
     return 0;
@@ -288,6 +292,7 @@ bool sl_vertex_del_prop(struct sl_graph *g, sl_vtx v, const char *key) {
         if (strcmp(p->v[i].key, key) != 0)
             continue;
         memmove(&p->v[i], &p->v[i + 1], (p->n - i - 1) * sizeof(*p->v));
+        memmove(&p->keys[i], &p->keys[i + 1], (p->n - i - 1) * sizeof(*p->keys));
         p->n--;
         graph_vertex(g, v)->divisible &= strcmp(key, SL_GRAPH_DIVISIBLE) != 0;
         g->generation++;

@@ -309,10 +309,6 @@ static void compile_alternative(struct compile *c, const struct sl_req_spec *v, 
     *sl_vec_push(&r->alternatives) = a;
 }
 
-static int by_text(const void *a, const void *b) {
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 static void copy_term(struct sl_arena *a, const struct sl_constraint *from,
                       struct sl_constraint *to) {
     *to = *from;
@@ -323,8 +319,6 @@ static void copy_term(struct sl_arena *a, const struct sl_constraint *from,
         copy_term(a, &from->terms[i], &terms[i]);
     for (uint32_t i = 0; i < from->n_names; i++)
         names[i] = sl_arena_strdup(a, from->names[i]);
-    if (from->kind == SL_CONSTRAINT_HOSTS) /* there may be thousands, and each node is looked for */
-        qsort(names, from->n_names, sizeof(*names), by_text);
     if (from->n_ranks > 0)
         memcpy(ranks, from->ranks, from->n_ranks * sizeof(*ranks));
     to->terms = terms;
@@ -429,48 +423,7 @@ int sl_match_request_new(const struct sl_graph *g, const struct sl_jobspec *j,
     return 0;
 }
 
-/* ---- constraints ---- */
-
-static bool has_property(const struct sl_graph *g, sl_vtx v, const char *name) {
-    bool without = *name == '^';
-    return (sl_vertex_prop(g, v, name + without) != NULL) != without;
-}
-
-bool sl_match_request_admits(const struct sl_match_request *r, const struct sl_graph *g, sl_vtx v) {
-    return sl_constraint_holds(&r->constraint, g, v);
-}
-
-bool sl_constraint_holds(const struct sl_constraint *t, const struct sl_graph *g, sl_vtx v) {
-    char text[SL_VERTEX_NAME];
-    bool all = true;
-    switch (t->kind) {
-    case SL_CONSTRAINT_ALL:
-        return true;
-    case SL_CONSTRAINT_AND:
-    case SL_CONSTRAINT_NOT:
-        for (uint32_t i = 0; i < t->n_terms && all; i++)
-            all = sl_constraint_holds(&t->terms[i], g, v);
-        return all == (t->kind == SL_CONSTRAINT_AND);
-    case SL_CONSTRAINT_OR:
-        for (uint32_t i = 0; i < t->n_terms; i++)
-            if (sl_constraint_holds(&t->terms[i], g, v))
-                return true;
-        return t->n_terms == 0;
-    case SL_CONSTRAINT_PROPERTIES:
-        for (uint32_t i = 0; i < t->n_names && all; i++)
-            all = has_property(g, v, t->names[i]);
-        return all;
-    case SL_CONSTRAINT_HOSTS: {
-        const char *name = sl_vertex_name(g, v, text);
-        return bsearch(&name, t->names, t->n_names, sizeof(*t->names), by_text) != NULL;
-    }
-    case SL_CONSTRAINT_RANKS:
-        for (uint32_t i = 0; i < t->n_ranks; i++) {
-            int64_t rank = sl_graph_vertex(g, v)->rank;
-            if (rank >= t->ranks[i].first && rank <= t->ranks[i].last)
-                return true;
-        }
-        return false;
-    }
-    return false;
+void sl_match_request_admits(const struct sl_match_request *r, const struct sl_graph *g,
+                             const sl_vtx *v, uint32_t n, uint64_t *ret) {
+    (void)sl_constraint_eval(&r->constraint, g, v, n, ret);
 }

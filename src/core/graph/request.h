@@ -88,8 +88,9 @@ int sl_match_request_new(const struct sl_graph *g, const struct sl_jobspec *j,
                          struct sl_match_request **ret, struct sl_err *err) _must_check_;
 /* Another reference: it does not change, so that many jobs can have the same one. */
 struct sl_match_request *sl_match_request_ref(struct sl_match_request *r);
-/* Does its constraint hold for this vertex of the graph? */
-bool sl_match_request_admits(const struct sl_match_request *r, const struct sl_graph *g, sl_vtx v);
+/* Sets the bits of those of n vertices of the graph that its constraint holds for. */
+void sl_match_request_admits(const struct sl_match_request *r, const struct sl_graph *g,
+                             const sl_vtx *v, uint32_t n, uint64_t *ret);
 /* Drops a reference; the last one frees it. */
 void sl_match_request_free(struct sl_match_request *r);
 void sl_match_request_freep(struct sl_match_request **r);

@@ -55,7 +55,9 @@ struct sl_match_request {
     uint64_t class;
 };
 
-/* Does the constraint of a request hold for a vertex? Host names are sorted in it. */
-bool sl_constraint_holds(const struct sl_constraint *t, const struct sl_graph *g, sl_vtx v);
+/* Sets the bits of those of n vertices that a constraint holds for. Returns how many steps that
+ * took. */
+uint64_t sl_constraint_eval(const struct sl_constraint *t, const struct sl_graph *g,
+                            const sl_vtx *v, uint32_t n, uint64_t *ret);
 
 #endif

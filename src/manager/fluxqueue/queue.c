@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/collection/bits.h"
 #include "core/base/collection/hash.h"
 #include "core/base/stamp.h"
 #include "manager/fluxqueue/fq_int.h"
@@ -897,10 +898,18 @@ bool fq_places_admitted(struct sl_fluxqueue *q, struct fq_job *j, bool *ret) {
         return false;
     if (compile(q, j, fq_job_text(q, j), &ask, &arena, &info, &request, &err) < 0)
         return false;
+    const struct sl_graph *g = sl_match_graph(q->match);
+    sl_vtx *v = sl_alloc((j->places.n + 1) * sizeof *v);
+    uint64_t *admits = sl_alloc0(j->places.n / 64 + 1, sizeof *admits);
     for (uint32_t i = 0; i < j->places.n; i++) {
         const struct fq_node *n = fq_node_find(q, j->places.v[i].node);
-        ret[i] = n && n->v != SL_VTX_NONE &&
-                 sl_match_request_admits(request, sl_match_graph(q->match), n->v);
+        ret[i] = n && n->v != SL_VTX_NONE;
+        v[i] = ret[i] ? n->v : sl_graph_root(g);
     }
+    sl_match_request_admits(request, g, v, j->places.n, admits);
+    for (uint32_t i = 0; i < j->places.n; i++)
+        ret[i] &= sl_bits_get(admits, i);
+    sl_freep(&admits);
+    sl_freep(&v);
     return true;
 }

@@ -41,15 +41,23 @@ static const uint64_t *allowed(struct sl_match *m, const struct sl_match_request
     memcpy(m->allowed_key, key, len);
     m->allowed_len = len;
     m->allowed_generation = m->layout_generation;
-    for (uint32_t i = 0; i < m->constrained.n; i++) {
+    uint32_t n = m->constrained.n;
+    sl_vtx *v = sl_alloc((n + 1) * sizeof(*v));
+    uint64_t *holds = sl_alloc0((size_t)n / 64 + 1, sizeof(*holds));
+    for (uint32_t i = 0; i < n; i++)
+        v[i] = m->spots[m->constrained.v[i]].v;
+    sl_match_request_admits(r, m->g, v, n, holds);
+    for (uint32_t i = 0; i < n; i++) {
         uint32_t pos = m->constrained.v[i];
-        if (!sl_constraint_holds(&r->constraint, m->g, m->spots[pos].v))
+        if (!sl_bits_get(holds, i))
             continue;
         sl_bits_set(m->allowed, pos);
         uint32_t rank = m->index.rank[m->spots[pos].block];
         if (rank != GRAPH_NONE && m->index.order.v[rank] == pos)
             sl_bits_set(m->allowed_ranks, rank);
     }
+    sl_freep(&holds);
+    sl_freep(&v);
     return m->allowed;
 }
 
