@@ -238,6 +238,17 @@ const struct rule rules_jobs[] = {
      "cancel 1\n"
      "sums /cluster0\n"
      "= ok memory 0/16 core 0/4 node 0/2\n"},
+    /* the job had another parent exclusively already, which does not count */
+    {"rule_3_9_a_job_gets_more_through_another_parent",
+     "policy low\n"
+     "time 0 100\n"
+     "graph cluster0{node0{core0} node1{socket0{core1 gpu0}}}\n"
+     "edge containment /cluster0/node0 /cluster0/node1/socket0/core1\n"
+     "update 1 0+20 /cluster0/node1/socket0:x /cluster0/node1/socket0/gpu0:x\n"
+     "more 1 node1:x\n"
+     "= 0+20 cluster0{node0:x{core0:x core1:x}}\n"
+     "job 1\n"
+     "= 0+20 cluster0{node0:x{core0:x core1:x} node1{socket0:x{gpu0:x}}}\n"},
     {"rule_3_9_a_job_that_is_over_gets_no_more", TWO_NODES "alloc 1 slot1{core1} for 5\n"
                                                            "now 5\n"
                                                            "more 1 slot1{core1}\n"
