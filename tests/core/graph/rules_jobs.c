@@ -127,6 +127,19 @@ const struct rule rules_jobs[] = {
                "= 0+50 cluster0{node1{memory0:x}}\n"
                "alloc 7 slot1{memory1} for 5\n"
                "= busy\n"},
+    {"rule_3_9_what_is_allocated_ahead_of_now_counts_once", /* also beside others of the pool */
+     "policy low\n"
+     "time 0 100\n"
+     "graph cluster0{node0{memory0*8% memory1*8%}}\n"
+     "update 1 0+10 /cluster0/node0/memory0*2:x /cluster0/node0/memory1*8\n"
+     "update 2 20+10 /cluster0/node0/memory0*3:x /cluster0/node0/memory1*6:x\n"
+     "alloc 3 slot1{memory5} for 5\n"
+     "= 0+5 cluster0{node0{memory0*3:x memory1*2:x}}\n"
+     "try slot1{memory1} for 5\n"
+     "= busy\n"
+     "cancel 3\n"
+     "alloc 4 slot1{memory5} for 50\n"
+     "= 0+50 cluster0{node0{memory0*3:x memory1*2:x}}\n"},
     {"rule_3_9_update_within_the_time_of_the_graph",
      TWO_NODES "update 1 5+0 /cluster0/node0/core1:x\n"
                "= error\n"
