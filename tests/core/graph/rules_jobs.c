@@ -413,6 +413,19 @@ const struct rule rules_jobs[] = {
                                                 "= 0+10 cluster0{node1{core0:x core1:x}}\n"
                                                 "again 4 node1{slot1{core2}} for 10\n"
                                                 "= error\n"},
+    {"rule_3_9_a_reservation_that_gets_the_same_stays", /* also of a node that has several slots */
+     "policy low\n"
+     "time 0 100\n"
+     "graph cluster0{node0{core0*2 core1-2}}\n"
+     "alloc 1 node1:x for 10\n"
+     "reserve 2 slot2{core2} for 10\n"
+     "= r 10+10 cluster0{node0{core0*2:x core1:x core2:x}}\n"
+     "now 10\n"
+     "cancel 1\n"
+     "again 2 slot2{core2} for 10\n"
+     "= r 10+10 cluster0{node0{core0*2:x core1:x core2:x}}\n"
+     "begin 2\n"
+     "= ok\n"},
     {"rule_3_9_a_clone_is_on_its_own", TWO_NODES "alloc 1 slot3{core1} for 10\n"
                                                  "reserve 2 slot2{core1} for 10\n"
                                                  "clone\n"
