@@ -127,6 +127,19 @@ const struct rule rules_jobs[] = {
                "= 0+50 cluster0{node1{memory0:x}}\n"
                "alloc 7 slot1{memory1} for 5\n"
                "= busy\n"},
+    {"rule_3_9_what_is_allocated_ahead_of_now_counts_once", /* also beside others of the pool */
+     "policy low\n"
+     "time 0 100\n"
+     "graph cluster0{node0{memory0*8% memory1*8%}}\n"
+     "update 1 0+10 /cluster0/node0/memory0*2:x /cluster0/node0/memory1*8\n"
+     "update 2 20+10 /cluster0/node0/memory0*3:x /cluster0/node0/memory1*6:x\n"
+     "alloc 3 slot1{memory5} for 5\n"
+     "= 0+5 cluster0{node0{memory0*3:x memory1*2:x}}\n"
+     "try slot1{memory1} for 5\n"
+     "= busy\n"
+     "cancel 3\n"
+     "alloc 4 slot1{memory5} for 50\n"
+     "= 0+50 cluster0{node0{memory0*3:x memory1*2:x}}\n"},
     {"rule_3_9_update_within_the_time_of_the_graph",
      TWO_NODES "update 1 5+0 /cluster0/node0/core1:x\n"
                "= error\n"
@@ -238,6 +251,17 @@ const struct rule rules_jobs[] = {
      "cancel 1\n"
      "sums /cluster0\n"
      "= ok memory 0/16 core 0/4 node 0/2\n"},
+    /* the job had another parent exclusively already, which does not count */
+    {"rule_3_9_a_job_gets_more_through_another_parent",
+     "policy low\n"
+     "time 0 100\n"
+     "graph cluster0{node0{core0} node1{socket0{core1 gpu0}}}\n"
+     "edge containment /cluster0/node0 /cluster0/node1/socket0/core1\n"
+     "update 1 0+20 /cluster0/node1/socket0:x /cluster0/node1/socket0/gpu0:x\n"
+     "more 1 node1:x\n"
+     "= 0+20 cluster0{node0:x{core0:x core1:x}}\n"
+     "job 1\n"
+     "= 0+20 cluster0{node0:x{core0:x core1:x} node1{socket0:x{gpu0:x}}}\n"},
     {"rule_3_9_a_job_that_is_over_gets_no_more", TWO_NODES "alloc 1 slot1{core1} for 5\n"
                                                            "now 5\n"
                                                            "more 1 slot1{core1}\n"
@@ -389,6 +413,19 @@ const struct rule rules_jobs[] = {
                                                 "= 0+10 cluster0{node1{core0:x core1:x}}\n"
                                                 "again 4 node1{slot1{core2}} for 10\n"
                                                 "= error\n"},
+    {"rule_3_9_a_reservation_that_gets_the_same_stays", /* also of a node that has several slots */
+     "policy low\n"
+     "time 0 100\n"
+     "graph cluster0{node0{core0*2 core1-2}}\n"
+     "alloc 1 node1:x for 10\n"
+     "reserve 2 slot2{core2} for 10\n"
+     "= r 10+10 cluster0{node0{core0*2:x core1:x core2:x}}\n"
+     "now 10\n"
+     "cancel 1\n"
+     "again 2 slot2{core2} for 10\n"
+     "= r 10+10 cluster0{node0{core0*2:x core1:x core2:x}}\n"
+     "begin 2\n"
+     "= ok\n"},
     {"rule_3_9_a_clone_is_on_its_own", TWO_NODES "alloc 1 slot3{core1} for 10\n"
                                                  "reserve 2 slot2{core1} for 10\n"
                                                  "clone\n"

@@ -330,6 +330,13 @@ static bool has_same_vertices(const struct sl_match *m, const struct graph_job *
     return same;
 }
 
+static bool is_within(const uint64_t *bits, const uint64_t *of, uint32_t n) {
+    uint64_t more = 0;
+    for (uint32_t k = 0; k < n; k++)
+        more |= bits[k] & ~of[k];
+    return more == 0;
+}
+
 /* Several claims may be of one block, or of one pool: then their sum counts. So does the way to
  * them, where there are several. */
 bool graph_hold_is(struct sl_match *m, const struct graph_job *j, const struct graph_chain *c) {
@@ -343,12 +350,14 @@ bool graph_hold_is(struct sl_match *m, const struct graph_job *j, const struct g
         uint32_t i = k->amount ? 0 : m->blocks.v[k->block].spans;
         while (i && m->spans.v[i].job != job)
             i = m->spans.v[i].next;
-        if (i && sl_bits_get(met, i))
-            return has_same_vertices(m, j, c);
-        if (!i ||
-            memcmp(k->bits, &m->words.v[m->spans.v[i].bits],
-                   (size_t)2 * graph_block_words(&m->blocks.v[k->block]) * sizeof(*k->bits)) != 0)
+        if (!i)
             return false;
+        const uint64_t *had = &m->words.v[m->spans.v[i].bits];
+        uint32_t n = 2 * graph_block_words(&m->blocks.v[k->block]);
+        if (!is_within(k->bits, had, n))
+            return false;
+        if (sl_bits_get(met, i) || !is_within(had, k->bits, n))
+            return has_same_vertices(m, j, c);
         sl_bits_set(met, i);
         left--;
     }

@@ -377,6 +377,22 @@ static void note_all(struct sl_match *m, struct graph_job *j) {
     sl_grant_done(&g);
 }
 
+/* Notes the parents of what it has and of what it is to get: what is exclusive of both together
+ * may say others. */
+void graph_joint_more(struct sl_match *m, struct graph_job *j, const struct graph_chain *c) {
+    struct sl_grant g = {0};
+    note_all(m, j);
+    uint64_t *noted = noted_ways(m, j);
+    sl_grant_of_chain(m, c, &g);
+    for (uint32_t i = 0; i < g.picks.n; i++) {
+        uint32_t pos = pos_of(m, g.picks.v[i].v);
+        if (m->spots[pos].joint && !sl_bits_get(noted, pos))
+            note_way(m, j, pos, parent_in(m, &g, g.picks.v[i].v));
+    }
+    sl_grant_done(&g);
+    sl_freep(&noted);
+}
+
 void graph_joint_put(struct sl_match *m, struct graph_job *j, const struct sl_grant_way *v,
                      uint32_t n) {
     for (uint32_t i = 0; i < n; i++) {

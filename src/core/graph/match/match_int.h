@@ -513,6 +513,8 @@ void graph_joint_finish(const struct sl_match *m, const struct graph_chain *c,
                         const struct graph_job *j, struct sl_grant *g);
 void graph_joint_hold(struct sl_match *m, struct graph_job *j, const struct graph_chain *c);
 void graph_joint_drop(struct sl_match *m, struct graph_job *j);
+/* The job is to get more: this comes before it does. */
+void graph_joint_more(struct sl_match *m, struct graph_job *j, const struct graph_chain *c);
 /* What a job has is on another layout now. */
 void graph_joint_put(struct sl_match *m, struct graph_job *j, const struct sl_grant_way *v,
                      uint32_t n);

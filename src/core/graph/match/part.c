@@ -301,6 +301,8 @@ int sl_match_grow_job(struct sl_match *m, int64_t jobid, const struct sl_match_r
     for (uint32_t i = 0; i <= m->peers.n; i++) {
         struct sl_match *k = graph_peer(m, i);
         j = graph_hold_job(k, jobid);
+        if (k->n_more > 0)
+            graph_joint_more(k, j, &c);
         graph_hold_chain(k, j, &c);
         graph_index_visit(k, &c, true);
         if (k->n_more > 0)

@@ -6,12 +6,16 @@ static bool is_excepted(const struct question *q, const struct hold *h) {
     return q->except && q->except->info.id == h->job;
 }
 
+static bool meets(const struct question *q, const struct hold *h) {
+    return h->from < q->to && q->from < h->to;
+}
+
 static bool counts(const struct question *q, const struct hold *h) {
     if (q->when == ANYTIME || is_excepted(q, h))
         return false;
     if (q->when == PRESENT && job_of(q->n, h->job)->state == SL_JOB_ALLOCATED)
         return true;
-    return h->from < q->to && q->from < h->to;
+    return meets(q, h);
 }
 
 /* What is allocated is so now, also if it is to begin later. */
@@ -20,13 +24,14 @@ static int64_t begin_of(const struct question *q, const struct hold *h) {
     return (now && h->from > q->from) || h->from < q->from ? q->from : h->from;
 }
 
-/* What jobs hold of a vertex at a moment of the window, by their times. */
+/* What jobs hold of a vertex at a moment of the window, by their times that meet it. */
 static int64_t held_at(const struct question *q, sl_vtx v, int64_t t) {
     const struct holds *at = &q->n->at.v[v];
     int64_t held = 0;
     for (uint32_t i = 0; i < at->list.n; i++) {
         const struct hold *h = &at->list.v[i];
-        if (h->exclusive && begin_of(q, h) <= t && t < h->to && !is_excepted(q, h))
+        bool then = meets(q, h) && begin_of(q, h) <= t && t < h->to;
+        if (then && h->exclusive && !is_excepted(q, h))
             held += h->amount;
     }
     return held;
@@ -41,10 +46,9 @@ static int64_t most_held(const struct question *q, sl_vtx v) {
     for (uint32_t i = 0; i < at->list.n && q->when != ANYTIME; i++) {
         const struct hold *h = &at->list.v[i];
         int64_t t = begin_of(q, h);
-        bool meets = h->from < q->to && q->from < h->to;
-        if (meets && held_at(q, v, t) > most)
+        if (meets(q, h) && held_at(q, v, t) > most)
             most = held_at(q, v, t);
-        if (!meets && h->exclusive && counts(q, h))
+        if (!meets(q, h) && h->exclusive && counts(q, h))
             besides += h->amount;
     }
     for (uint32_t i = 0; i < q->chosen.n; i++)
