@@ -4,6 +4,7 @@
 #include "manager/fluxqueue/fq_int.h"
 
 #define LIMITS "/api/v1/namespaces/default/limitranges"
+#define REPLICASETS "/apis/apps/v1/namespaces/default/replicasets"
 #define CLASSES "/apis/node.k8s.io/v1/runtimeclasses"
 
 static void nodes(struct world *w, int n) {
@@ -18,7 +19,11 @@ static void nodes(struct world *w, int n) {
 static void pods_of(struct world *w, const char *kind, const char *owner, int n, const char *cpu) {
     char body[1024], from[300];
     bool is_job = strcmp(kind, "Job") == 0;
-    sl_fmt(from, sizeof from, "%s/%s", is_job ? JOBS : SETS, owner);
+    sl_fmt(from, sizeof from, "%s/%s",
+           is_job                            ? JOBS
+           : strcmp(kind, "ReplicaSet") == 0 ? REPLICASETS
+                                             : SETS,
+           owner);
     for (int i = 0; i < n; i++) {
         sl_fmt(body, sizeof body,
                "{'metadata':{'name':'%s-%d','labels':{'fluxqueue.seen':'yes',"
@@ -207,12 +212,47 @@ static void test_old_template(void **state) {
     assert_true(*at(w, PODS "/other", "spec.nodeName") != 0);
 }
 
+/* Pods of a template that was changed while they waited are not replaced: places that are none for
+ * them do not take the room that they need. */
+static void test_older_pods_of_a_replicaset(void **state) {
+    struct world *w = *state;
+    char body[1024];
+    nodes(w, 1);
+    for (int cpus = 3; cpus >= 2; cpus--) {
+        sl_fmt(body, sizeof body,
+               "{'metadata':{'name':'r','labels':{'fluxqueue.seen':'yes'}},'spec':{'replicas':2,"
+               "'template':{'metadata':{'labels':{'fluxqueue.seen':'yes'}},'spec':{'containers':[{"
+               "'name':'main','image':'busybox','resources':{'requests':{'cpu':'%d','memory':"
+               "'64Mi'}}}],'schedulerName':'FluxionScheduler','schedulingGates':[{'name':"
+               "'fluxqueue'}]}}}}",
+               cpus);
+        if (cpus == 3) {
+            create(w, REPLICASETS, body);
+            pods_of(w, "ReplicaSet", "r", 2, "3");
+            run(w, SL_SEC);
+            assert_field(w, FLUXJOBS "/r-replicaset", "status.reason", "Unsatisfiable");
+        } else {
+            for (char *c = body; *c; c++)
+                *c = *c == '\'' ? '"' : *c;
+            patch(w, REPLICASETS "/r", body);
+        }
+    }
+    run(w, 10 * SL_SEC);
+    assert_field(w, FLUXJOBS "/r-replicaset", "status.reason", "Growing");
+    assert_int_equal(bound(w, "r", 2), 1);
+    node(w, "more", "4");
+    run(w, 10 * SL_SEC);
+    assert_int_equal(bound(w, "r", 2), 2);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_limit_range), TEST(test_overhead), TEST(test_runtime_nodes), TEST(test_never),
-        TEST(test_waits_again), TEST(test_set),      TEST(test_old_template),
+        TEST(test_limit_range),   TEST(test_overhead),
+        TEST(test_runtime_nodes), TEST(test_never),
+        TEST(test_waits_again),   TEST(test_set),
+        TEST(test_old_template),  TEST(test_older_pods_of_a_replicaset),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
