@@ -4,7 +4,6 @@
 #include "manager/fluxqueue/fq_int.h"
 
 #define LIMITS "/api/v1/namespaces/default/limitranges"
-#define REPLICASETS "/apis/apps/v1/namespaces/default/replicasets"
 #define CLASSES "/apis/node.k8s.io/v1/runtimeclasses"
 
 static void nodes(struct world *w, int n) {
@@ -17,25 +16,8 @@ static void nodes(struct world *w, int n) {
 
 /* As its controller and admission: pods of an object, each with these cpus. */
 static void pods_of(struct world *w, const char *kind, const char *owner, int n, const char *cpu) {
-    char body[1024], from[300];
-    bool is_job = strcmp(kind, "Job") == 0;
-    sl_fmt(from, sizeof from, "%s/%s",
-           is_job                            ? JOBS
-           : strcmp(kind, "ReplicaSet") == 0 ? REPLICASETS
-                                             : SETS,
-           owner);
-    for (int i = 0; i < n; i++) {
-        sl_fmt(body, sizeof body,
-               "{'metadata':{'name':'%s-%d','labels':{'fluxqueue.seen':'yes',"
-               "'batch.kubernetes.io/job-completion-index':'%d'},'ownerReferences':[{"
-               "'apiVersion':'%s','kind':'%s','name':'%s','uid':'%s','controller':true}]},"
-               "'spec':{'containers':[{'name':'main','image':'busybox','resources':{'requests':"
-               "{'cpu':'%s','memory':'64Mi'}}}],'schedulerName':'FluxionScheduler'%s}}",
-               owner, i, i, is_job ? "batch/v1" : "apps/v1", kind, owner,
-               at(w, from, "metadata.uid"), cpu,
-               is_job ? "" : ",'schedulingGates':[{'name':'fluxqueue'}]");
-        create(w, PODS, body);
-    }
+    for (int i = 0; i < n; i++)
+        (void)child_of(w, kind, owner, i, cpu);
 }
 
 static int bound(struct world *w, const char *owner, int n) {
