@@ -162,8 +162,7 @@ static void read_jobspec(struct sl_fluxqueue *q, struct fq_obj *x, yyjson_val *o
     int r = x->pods > FQ_MAX_PODS
                 ? sl_err_set(&err, SL_ELIMIT, "%u pods: expected at most %u", x->pods, FQ_MAX_PODS)
                 : fq_jobspec_write(fq_type_of_rec(&x->rec), o, x->pods, &options, &b, &err);
-    if (r >= 0)
-        r = fq_own_read(&x->own_where, o, spec, &err);
+    r = fq_own_read(&x->own_where, o, spec, r, &err);
     fq_set_text(&x->jobspec, r < 0 || sl_buf_full(&b) ? NULL : sl_buf_str(&b));
     fq_set_text(&x->refused, x->jobspec ? NULL
                              : r < 0    ? err.text
