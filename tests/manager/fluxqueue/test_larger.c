@@ -194,6 +194,29 @@ static void test_old_template(void **state) {
     assert_true(*at(w, PODS "/other", "spec.nodeName") != 0);
 }
 
+/* What was injected into its pods is not any more: it asks for what they request now. */
+static void test_smaller_again(void **state) {
+    struct world *w = *state;
+    nodes(w, 1);
+    pod(w, "other", "4", "", "");
+    run(w, SL_SEC);
+    set(w, "set", 2, "1");
+    run(w, SL_SEC);
+    for (int cpus = 8; cpus > 0; cpus -= 7) {
+        pods_of(w, "StatefulSet", "set", 2, cpus == 8 ? "8" : "1");
+        run(w, 5 * SL_SEC);
+        assert_field(w, FLUXJOBS "/set-statefulset", "status.reason",
+                     cpus == 8 ? "Unsatisfiable" : "Submitted");
+        drop(w, PODS "/set-0");
+        drop(w, PODS "/set-1");
+        run(w, SL_SEC);
+    }
+    pods_of(w, "StatefulSet", "set", 2, "1");
+    phase(w, "other", "Succeeded");
+    run(w, 5 * SL_SEC);
+    assert_int_equal(bound(w, "set", 2), 2);
+}
+
 /* Pods of a template that was changed while they waited are not replaced: places that are none for
  * them do not take the room that they need. */
 static void test_older_pods_of_a_replicaset(void **state) {
@@ -235,6 +258,7 @@ int main(void) {
         TEST(test_runtime_nodes), TEST(test_never),
         TEST(test_waits_again),   TEST(test_set),
         TEST(test_old_template),  TEST(test_older_pods_of_a_replicaset),
+        TEST(test_smaller_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
