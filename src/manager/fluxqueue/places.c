@@ -207,8 +207,8 @@ static void keep(struct sl_fluxqueue *q, struct fq_job *j, struct live *l) {
     for (enum how how = SAME_SIZE; how <= ANY_SIZE; how++)
         for (uint32_t i = 0; i < l->v.n; i++) {
             const struct fq_pod *p = l->v.v[i];
-            sl_sym at = fq_pod_at(p);
-            at = at ? at : p->target ? p->target : fq_kube_place(p);
+            sl_sym at = fq_pod_at(p), to = p->target ? p->target : fq_kube_place(p);
+            at = at || p->rec.deleting ? at : to; /* it will never be bound */
             if (at && l->has[i] == SL_MAP_NONE)
                 l->has[i] = take(j, l, p, at, how);
         }

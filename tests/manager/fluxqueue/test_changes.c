@@ -251,6 +251,34 @@ static void test_resized(void **state) {
     assert_field(w, PODS "/large", "spec.nodeName", "n0");
 }
 
+/* A pod that is being deleted, and has never started, is kept by a finalizer: the one that comes in
+ * its place gets its node. */
+static void test_lingers(void **state) {
+    struct world *w = *state;
+    char body[TEXT];
+    node(w, "n0", "1");
+    create(w, REPLICASETS,
+           "{'metadata':{'name':'r','labels':{'fluxqueue.seen':'yes'}},'spec':{'replicas':1,"
+           "'template':{'metadata':{'labels':{'fluxqueue.seen':'yes'}},'spec':{'containers':[{"
+           "'name':'main','image':'busybox','resources':{'requests':{'cpu':'1','memory':'64Mi'}}}],"
+           "'schedulerName':'FluxionScheduler','schedulingGates':[{'name':'fluxqueue'}]}}}}");
+    run(w, SL_SEC);
+    sl_fmt(body, sizeof body,
+           "{'metadata':{'name':'r-0','labels':{'fluxqueue.seen':'yes'},'finalizers':['a/b'],"
+           "'ownerReferences':[{'apiVersion':'apps/v1','kind':'ReplicaSet','name':'r','uid':'%s',"
+           "'controller':true}]},'spec':{'containers':[{'name':'main','image':'busybox',"
+           "'resources':{'requests':{'cpu':'1','memory':'64Mi'}}}],'schedulerName':"
+           "'FluxionScheduler','schedulingGates':[{'name':'fluxqueue'},{'name':'theirs'}]}}",
+           at(w, REPLICASETS "/r", "metadata.uid"));
+    create(w, PODS, body);
+    run(w, SL_SEC);
+    drop(w, PODS "/r-0");
+    (void)child_of(w, "ReplicaSet", "r", 1, "1");
+    run(w, 10 * SL_SEC);
+    assert_field(w, PODS "/r-0", "spec.nodeName", "");
+    assert_field(w, PODS "/r-1", "spec.nodeName", "n0");
+}
+
 /* ---- nodes ---- */
 
 static void test_cordoned(void **state) {
@@ -693,13 +721,17 @@ int main(void) {
     sl_log_set(SL_LOG_ERROR);
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(test_larger_template), TEST(test_smaller_template),   TEST(test_two_templates),
-        TEST(test_partition),       TEST(test_narrowed),           TEST(test_narrowed_late),
-        TEST(test_resized),         TEST(test_foreign_resources),  TEST(test_long_names),
-        TEST(test_too_different),   TEST(test_cordoned),           TEST(test_cordoned_in_use),
-        TEST(test_cordoned_before), TEST(test_not_ready),          TEST(test_ids_are_used_once),
-        TEST(test_ids_of_two),      TEST(test_ids_without_right),  TEST(test_leads_again),
-        TEST(test_decided_in_vain), TEST(test_duration),           TEST(test_duration_of_jobspec),
+        TEST(test_larger_template), TEST(test_smaller_template),
+        TEST(test_two_templates),   TEST(test_partition),
+        TEST(test_narrowed),        TEST(test_narrowed_late),
+        TEST(test_resized),         TEST(test_foreign_resources),
+        TEST(test_long_names),      TEST(test_too_different),
+        TEST(test_lingers),         TEST(test_cordoned),
+        TEST(test_cordoned_in_use), TEST(test_cordoned_before),
+        TEST(test_not_ready),       TEST(test_ids_are_used_once),
+        TEST(test_ids_of_two),      TEST(test_ids_without_right),
+        TEST(test_leads_again),     TEST(test_decided_in_vain),
+        TEST(test_duration),        TEST(test_duration_of_jobspec),
         TEST(test_leads_too_soon),  TEST(test_given_back_in_vain),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
