@@ -179,6 +179,20 @@ static void test_list(void **state) {
     run(&w, SETTLE);
     assert_true(is_true(&w, "PodsReady"));
     IS(&w, workload(&w), "/status/reclaimablePods", "[{'name':'workers','count':3}]");
+    stop_queue(&w, true); /* what has ended needs no quota when it comes back */
+    jobset_is_restored(&w);
+    stop_queue(&w, false);
+    jobset_runs(&w);
+    IS(&w, workload(&w), "/status/admission/podSetAssignments/1/count", "3");
+    IS(&w, workload(&w), "/status/admission/podSetAssignments/0/count", "1");
+    patch(&w, "/apis/jobset.x-k8s.io/v1alpha2/namespaces/ns/jobsets/j/status",
+          "{'status':{'replicatedJobsStatus':[{'name':'Driver','succeeded':1},{'name':'workers',"
+          "'ready':1,'succeeded':1}]}}");
+    run(&w, SETTLE);
+    stop_queue(&w, true);
+    stop_queue(&w, false);
+    jobset_runs(&w);
+    IS(&w, workload(&w), "/status/admission/podSetAssignments/0/count", "0");
     patch(&w, "/apis/jobset.x-k8s.io/v1alpha2/namespaces/ns/jobsets/j/status",
           "{'status':{'conditions':[{'type':'Completed','status':'True','message':'all done'}]}}");
     run(&w, SETTLE);
@@ -242,8 +256,9 @@ static void test_map(void **state) {
     struct world w;
     begin(&w, &mpijob);
     create(&w, mpijob.collection,
-           "{" META ",'spec':{'mpiReplicaSpecs':{'Worker':{'replicas':2,'template':" POD(
-               "1") "},'Launcher':{'template':" POD("2") "}}}}");
+           "{" META ",'spec':{'mpiReplicaSpecs':{'Worker':{'replicas':2,'template':" POD("1")
+           "},'Launcher':{'template':{'spec':{'containers':[{'name':'c','ports':[{'containerPort':"
+           "22}],'resources':{'requests':{'cpu':'2'}}}]}}}}}}");
     run(&w, SETTLE); /* it ran before it was queued: nothing is known to restore from */
     IS(&w, mpijob.object, "/spec/runPolicy", "{'suspend':false}");
     assert_int_equal(events(&w, (struct told){.reason = "Stopped",
@@ -252,6 +267,14 @@ static void test_map(void **state) {
                      1);
     IS(&w, workload(&w), "/spec/podSets/0/name", "'launcher'");
     IS(&w, workload(&w), "/spec/podSets/1/name", "'worker'");
+    char name[512];
+    (void)snprintf(name, sizeof name, "%s", workload(&w));
+    request(&w, SL_PATCH, name, SL_JSON_PATCH,
+            "[{'op':'add','path':'/spec/podSets/0/template/spec/containers/0/ports/0/protocol',"
+            "'value':'TCP'}]"); /* as the schema has it */
+    run(&w, SETTLE);
+    assert_string_equal(workload(&w), name);
+    IS(&w, mpijob.object, "/spec/runPolicy", "{'suspend':false}");
     IS(&w, mpijob.object, "/spec/mpiReplicaSpecs/Worker/template/spec/nodeSelector",
        "{'type':'spot'}");
     stop_queue(&w, true);
