@@ -189,6 +189,15 @@ void mgr_job_need(struct sl_manager *m, const char *api_version, const char *kin
 /* What events of this job come from. */
 const char *mgr_job_controller(const struct sl_manager *m, const struct mgr_rec_job *j);
 
+/* The namespace with ConfigMaps of users' rows, before the informer is made. */
+void mgr_job_rows_in(struct sl_manager *m, const char *ns);
+
+/* ---- user_rows.c: rows of users ---- */
+void mgr_job_rows_changed(void *ctx, struct sl_rec *r);
+void mgr_job_rows_gone(void *ctx, struct sl_rec *r);
+/* Returns whether anything was done. */
+bool mgr_job_rows_turn(struct sl_manager *m);
+
 /* ---- many.c: jobs of rows ---- */
 /* ours: it has a queue, or needs none. */
 void mgr_job_take_row(struct sl_manager *m, struct mgr_rec_job *j, yyjson_val *o, bool ours);
