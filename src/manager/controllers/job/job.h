@@ -158,6 +158,7 @@ struct mgr_rec_job {
         reported; /* hash of the last note about admission checks; or that it is nested too deep */
     bool known;   /* in the indexes of the manager */
     bool suspend, stopping, indexed_mode, started, failed;
+    bool starting; /* a start was sent, and it is not known what became of it */
     bool injected; /* a TrainJob's patch was written since it was suspended */
     uint8_t step;  /* in flight, enum mgr_job_step */
 };
