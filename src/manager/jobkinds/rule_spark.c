@@ -8,6 +8,7 @@
 
 #include "core/base/fmt.h"
 #include "lib/json/json.h"
+#include "lib/json/seek.h"
 #include "manager/jobkinds/rows.h"
 
 #define LOCAL_DIR "spark-local-dir-"
@@ -25,10 +26,8 @@ static void copy_if(struct pod *p, yyjson_mut_val *to, const char *key, yyjson_v
 }
 
 static void fill(struct pod *p, yyjson_mut_val *map, yyjson_val *from) {
-    size_t i, n;
-    yyjson_val *k, *v;
-    sl_obj_foreach (from, i, n, k, v)
-        (void)yyjson_mut_obj_put(map, yyjson_val_mut_copy(p->d, k), yyjson_val_mut_copy(p->d, v));
+    if (yyjson_is_obj(from))
+        sl_json_mut_fill(p->d, map, yyjson_val_mut_copy(p->d, from), true);
 }
 
 static void put_meta(struct pod *p) {

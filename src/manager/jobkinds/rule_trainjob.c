@@ -11,12 +11,13 @@
 #include <string.h>
 
 #include "lib/json/json.h"
+#include "lib/json/seek.h"
 #include "manager/jobkinds/rows.h"
 
 #define STEP "trainer.kubeflow.org/trainjob-ancestor-step"
 #define NODE "node"
 #define MAX_PATCHES 64u
-#define MAX_MERGED 1024u /* items of a list that is merged by name */
+#define MAX_MERGED 1024u /* items that are merged one by one: of a list by name, of a map */
 
 /* ---- merging, as the schema of JobSets has it ---- */
 
@@ -61,6 +62,10 @@ static yyjson_mut_val *merged(yyjson_mut_doc *d, yyjson_mut_val *base, yyjson_va
         return merged_list(d, base, over);
     if (!yyjson_is_obj(over) || !yyjson_mut_is_obj(base))
         return yyjson_val_mut_copy(d, over);
+    if (yyjson_obj_size(over) > MAX_MERGED || yyjson_mut_obj_size(base) > MAX_MERGED) {
+        sl_json_mut_fill(d, base, yyjson_val_mut_copy(d, over), true); /* labels, or nonsense */
+        return base;
+    }
     sl_obj_foreach (over, i, n, k, v) {
         const char *key = sl_json_text(k);
         yyjson_mut_val *had = yyjson_mut_obj_get(base, key);
