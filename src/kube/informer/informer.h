@@ -78,6 +78,7 @@ struct sl_rec_kind {
     uint32_t size;         /* of the record */
     bool namespaced;
     bool metadata_only; /* of the list and the watch */
+    bool optional;      /* nothing waits for its list: it may never come in */
     bool owners;        /* found by uid, and listed under its controller */
     uint8_t lane;       /* of its writes (kube/informer/writer.h) */
     /* The same, where it is not always the same. */
@@ -322,6 +323,9 @@ void sl_rec_build_patch(const struct sl_rec *r, const char *subresource, struct 
 void sl_rec_put_guard(struct sl_jw *j, const struct sl_rec *r);
 /* Both. */
 void sl_rec_build_guarded(const struct sl_rec *r, const char *subresource, struct sl_write *w);
+/* A JSON patch of the object, which carries the version likewise: the body stands open for further
+ * operations. */
+void sl_rec_build_ops(const struct sl_rec *r, struct sl_write *w);
 /* Forced server-side apply; the body stands open after its metadata:
  * `{"apiVersion":…,"metadata":{…}`. */
 void sl_rec_build_apply(const struct sl_rec *r, const char *subresource, const char *manager,
