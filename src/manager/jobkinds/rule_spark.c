@@ -24,19 +24,26 @@ static void copy_if(struct pod *p, yyjson_mut_val *to, const char *key, yyjson_v
         (void)yyjson_mut_obj_add_val(p->d, to, key, yyjson_val_mut_copy(p->d, v));
 }
 
-static void fill(struct pod *p, yyjson_mut_val *map, yyjson_val *from) {
+/* The fields of both; where both have one, the second's. */
+static void fill(struct pod *p, yyjson_mut_val *map, yyjson_val *from, yyjson_val *over) {
+    struct sl_json_fields fields = sl_json_fields_of(over);
     size_t i, n;
     yyjson_val *k, *v;
     sl_obj_foreach (from, i, n, k, v)
-        (void)yyjson_mut_obj_put(map, yyjson_val_mut_copy(p->d, k), yyjson_val_mut_copy(p->d, v));
+        if (!sl_json_field(&fields, sl_json_view(k)))
+            (void)yyjson_mut_obj_add(map, yyjson_val_mut_copy(p->d, k),
+                                     yyjson_val_mut_copy(p->d, v));
+    sl_obj_foreach (over, i, n, k, v)
+        (void)yyjson_mut_obj_add(map, yyjson_val_mut_copy(p->d, k), yyjson_val_mut_copy(p->d, v));
+    sl_json_fields_done(&fields);
 }
 
 static void put_meta(struct pod *p) {
     static const char *const maps[] = {"labels", "annotations"};
     for (size_t i = 0; i < SL_LEN(maps); i++) {
         yyjson_mut_val *map = yyjson_mut_obj(p->d);
-        fill(p, map, yyjson_obj_get(sl_json_at(p->of, "template.metadata"), maps[i]));
-        fill(p, map, yyjson_obj_get(p->of, maps[i]));
+        fill(p, map, yyjson_obj_get(sl_json_at(p->of, "template.metadata"), maps[i]),
+             yyjson_obj_get(p->of, maps[i]));
         if (yyjson_mut_obj_size(map))
             (void)yyjson_mut_obj_add_val(p->d, p->meta, maps[i], map);
     }
@@ -124,8 +131,8 @@ static void put_volumes(struct pod *p) {
     size_t i, n;
     yyjson_arr_foreach (sl_json_at(p->of, "volumeMounts"), i, n, mount) {
         const char *name = sl_json_str(mount, "name");
-        yyjson_val *v = sl_json_find(all, "name", name);
-        if (!v || i >= SL_JOBKIND_MAX_PODSETS || strncmp(name, LOCAL_DIR, strlen(LOCAL_DIR)) == 0)
+        yyjson_val *v = i < SL_JOBKIND_MAX_PODSETS ? sl_json_find(all, "name", name) : NULL;
+        if (!v || strncmp(name, LOCAL_DIR, strlen(LOCAL_DIR)) == 0)
             continue;
         bool there = false;
         size_t k, nk;
