@@ -120,6 +120,11 @@ void adm_job_default_labels(struct sl_review_call *c) {
     adm_job_default_class(c);
 }
 
+const char *adm_job_queue(const struct sl_review_call *c) {
+    const char *queue = sl_json_label_opt(c->object, SL_QUEUE_LABEL);
+    return takes_default_queue(c) ? SL_DEFAULT_NAME : queue;
+}
+
 bool adm_job_waits(const struct sl_review_call *c) {
     if (adm_job_owner_managed(c))
         return false;
@@ -279,11 +284,9 @@ void adm_rule_priority_update(struct sl_review_call *c, bool suspended) {
 
 static void update_elastic(struct sl_review_call *c) {
     bool now = adm_job_elastic(c, c->object);
-    if (now == adm_job_elastic(c, c->old))
-        return;
-    _cleanup_(sl_json_docp) yyjson_doc *word = yyjson_read(now ? "true" : "false", now ? 4 : 5, 0);
-    sl_field_invalid(&c->errs, SL_PATH_KEY(ANNOTATIONS, SL_ELASTIC_KEY),
-                     sl_field_value_json(yyjson_doc_get_root(word)), "%s", SL_FIELD_IMMUTABLE);
+    if (now != adm_job_elastic(c, c->old))
+        sl_field_invalid(&c->errs, SL_PATH_KEY(ANNOTATIONS, SL_ELASTIC_KEY),
+                         sl_field_value_bool(now), "%s", SL_FIELD_IMMUTABLE);
 }
 
 void adm_rule_job_update(struct sl_review_call *c, const struct adm_job_facts *f) {

@@ -8,6 +8,8 @@
 
 #include "manager/config/config.h"
 
+struct sl_jobkinds;
+
 /* A controller ownerReference. */
 struct sl_review_owner_ref {
     const char *api_version, *kind, *name, *uid;
@@ -16,11 +18,14 @@ struct sl_review_owner_ref {
 struct sl_review_view {
     void *ctx;
     const struct sl_settings *settings;
-    bool webhook[SL_FW_COUNT]; /* enabled admission webhooks */
-    bool flux;                 /* is there a queue on the resource graph? */
+    bool webhook[SL_FW_COUNT];       /* enabled admission webhooks */
+    bool flux;                       /* is there a queue on the resource graph? */
+    const struct sl_jobkinds *kinds; /* kinds of jobs that are not built in; NULL: none */
     /* A LocalQueue that is known and not stopped? */
     bool (*queue_open)(void *ctx, const char *ns, const char *name);
     bool (*queue_exists)(void *ctx, const char *ns, const char *name);
+    /* Does its ClusterQueue send work to other clusters (a check of MultiKueue)? */
+    bool (*queue_dispatches)(void *ctx, const char *ns, const char *name);
     /* Does managedJobsNamespaceSelector choose this namespace? An unknown namespace counts by its
      * name label alone. */
     bool (*ns_managed)(void *ctx, const char *ns);

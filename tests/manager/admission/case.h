@@ -72,6 +72,7 @@ static inline struct sl_review_view empty_view(struct sl_settings *settings, con
         .settings = settings,
         .queue_open = no_queue,
         .queue_exists = no_queue,
+        .queue_dispatches = no_queue,
         .ns_managed = no_name,
         .ns_flux = no_name,
         .owner_managed = no_owner,

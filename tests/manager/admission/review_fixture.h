@@ -7,12 +7,14 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
-#include "manager/admission/call.h"
+#include "lib/json/json.h"
+#include "manager/admission/job/kind.h"
 
 #define Q "kueue.x-k8s.io/"
 #define NO_GATE SL_GATES
@@ -27,11 +29,16 @@
 
 struct cluster {
     bool default_queue, managed_owner, managed_ns, default_class, flux_ns;
+    const char *dispatcher; /* the LocalQueue that sends work to other clusters; NULL: none */
 };
 
 static inline bool fx_queue_open(void *ctx, const char *ns, const char *name) {
     const struct cluster *c = ctx;
     return c->default_queue && strcmp(ns, "ns") == 0 && strcmp(name, "default") == 0;
+}
+static inline bool fx_queue_dispatches(void *ctx, const char *ns, const char *name) {
+    const struct cluster *c = ctx;
+    return c->dispatcher && strcmp(ns, "ns") == 0 && strcmp(name, c->dispatcher) == 0;
 }
 static inline bool fx_ns_managed(void *ctx, const char *ns) {
     (void)ns;
@@ -55,6 +62,7 @@ struct fixture {
     struct sl_review_view view;
     struct sl_arena arena;
     struct sl_review_call call;
+    const char *kind; /* of a job, as in a path: "batch-v1-job"; NULL: it is none */
     yyjson_doc *object, *old;
 };
 
@@ -67,6 +75,7 @@ static inline void begin(struct fixture *f, const char *object, const char *old,
     f->view.ctx = &f->cluster;
     f->view.settings = &f->settings;
     f->view.queue_open = f->view.queue_exists = fx_queue_open;
+    f->view.queue_dispatches = fx_queue_dispatches;
     f->view.ns_managed = fx_ns_managed;
     f->view.ns_flux = fx_ns_flux;
     f->view.owner_managed = fx_owner_managed;
@@ -85,6 +94,8 @@ static inline void begin(struct fixture *f, const char *object, const char *old,
                                       .old = yyjson_doc_get_root(f->old),
                                       .arena = &f->arena,
                                       .errs.arena = &f->arena};
+    if (f->kind)
+        assert_true(adm_kind_find(&f->view, f->kind, &f->call.row, &f->call.rules));
 }
 
 static inline void end(struct fixture *f) {

@@ -31,10 +31,10 @@ static void paths_are_known(void **state) {
 
     (void)state;
     for (size_t i = 0; i < SL_LEN(known); i++)
-        assert_true(sl_review_path(known[i]));
+        assert_true(sl_review_path(NULL, known[i]));
     for (size_t i = 0; i < SL_LEN(unknown); i++) {
         struct answer a;
-        assert_false(sl_review_path(unknown[i]));
+        assert_false(sl_review_path(NULL, unknown[i]));
         review_object(unknown[i], "{}", NULL, NULL, false, &a);
         assert_int_equal(a.http, 404);
         answer_done(&a);
