@@ -132,12 +132,14 @@ static int check_podsets(struct sl_review_call *c, bool managed) {
 
 int adm_kind_validate(struct sl_review_call *c) {
     const struct adm_kind *k = c->rules;
-    bool update = c->op == SL_REVIEW_UPDATE, managed = adm_kind_managed(c);
-    struct adm_job_facts facts = adm_kind_facts(c);
+    bool update = c->op == SL_REVIEW_UPDATE, managed;
+    struct adm_job_facts facts;
     int r;
 
     if (k->validate)
         return k->validate(c);
+    facts = adm_kind_facts(c);
+    managed = adm_kind_managed(c);
     if (update && k->managed_only && !managed)
         return 0;
     if (update)
