@@ -104,6 +104,7 @@ struct sl_jobkind {
     const char *suspend;
     const char *managed_by, *controller; /* path, and what its own controller is called; NULL */
     const char *priority; /* path of the class that precedes those of the pods; NULL */
+    const char *clears;   /* path that is removed when it starts; NULL: none */
     bool elastic;         /* may have the annotation elastic-job */
     const struct sl_jobkind_group *groups;
     uint32_t n_groups;

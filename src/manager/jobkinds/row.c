@@ -292,6 +292,7 @@ static void read_row(struct sl_read *rd, const struct sl_doc_node *n, bool built
     k->managed_by = take_path(&f, "managedBy");
     k->controller = take_word(&f, "controller");
     k->priority = take_path(&f, "priorityClass");
+    k->clears = take_path(&f, "clears");
     k->elastic = built_in && sl_doc_field_bool(&f, "elastic", false);
     read_lists(&f, k);
     read_reclaimable(&f, k);

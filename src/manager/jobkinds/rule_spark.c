@@ -152,8 +152,8 @@ static void put_volumes(struct pod *p) {
 /* ---- the pod ---- */
 
 static int put_pod(struct pod *p, const char *container, struct sl_err *err) {
-    static const char *const fields[] = {"priorityClassName", "nodeSelector", "affinity",
-                                         "tolerations"};
+    static const char *const fields[] = {"priorityClassName", "affinity", "tolerations"};
+    yyjson_val *selector = sl_json_at(p->app, "spec.nodeSelector"); /* of all pods */
     yyjson_mut_val *list = yyjson_mut_obj_add_arr(p->d, p->spec, "containers");
     p->first = yyjson_mut_arr_add_obj(p->d, list);
     (void)yyjson_mut_obj_add_str(p->d, p->first, "name", container);
@@ -165,6 +165,8 @@ static int put_pod(struct pod *p, const char *container, struct sl_err *err) {
         copy_if(p, p->spec, "initContainers", sl_json_at(p->of, "initContainers"));
     for (size_t i = 0; i < SL_LEN(fields); i++)
         copy_if(p, p->spec, fields[i], yyjson_obj_get(p->of, fields[i]));
+    copy_if(p, p->spec, "nodeSelector",
+            selector ? selector : yyjson_obj_get(p->of, "nodeSelector"));
     put_volumes(p);
     put_meta(p);
     return 0;
