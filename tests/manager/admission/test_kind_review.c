@@ -628,6 +628,40 @@ static void test_edits(void **state) {
         check_edit(&edits[i]);
 }
 
+/* Of each kind that is enabled an object is an owner that brings its own queue. */
+static void test_owners(void **state) {
+    static const struct {
+        const char *api, *kind;
+        enum sl_framework framework;
+    } owners[] = {
+        {"v1", "Pod", SL_FW_POD},
+        {"apps/v1", "StatefulSet", SL_FW_STATEFULSET},
+        {"leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet", SL_FW_LEADERWORKERSET},
+        {"jobset.x-k8s.io/v1alpha2", "JobSet", SL_FW_JOBSET},
+        {"kubeflow.org/v2beta1", "MPIJob", SL_FW_MPIJOB},
+        {"trainer.kubeflow.org/v1alpha1", "TrainJob", SL_FW_TRAINJOB},
+        {"ray.io/v1", "RayJob", SL_FW_RAYJOB},
+        {"workload.codeflare.dev/v1beta2", "AppWrapper", SL_FW_APPWRAPPER},
+    };
+    char text[512];
+
+    (void)state;
+    for (size_t i = 0; i < 2 * SL_LEN(owners); i++) {
+        bool on = i % 2;
+        struct fixture f = {.kind = JOBSET, .cluster = {.default_queue = true}};
+        snprintf(text, sizeof(text),
+                 "{\"metadata\":{\"ownerReferences\":[{\"apiVersion\":\"%s\",\"kind\":\"%s\","
+                 "\"name\":\"o\",\"controller\":true}]},\"spec\":{}}",
+                 owners[i / 2].api, owners[i / 2].kind);
+        f.settings.framework[owners[i / 2].framework] = on;
+        begin(&f, text, NULL, NO_GATE);
+        assert_int_equal(adm_job_owner_enabled(&f.call), on);
+        assert_int_equal(adm_kind_mutate(&f.call), 0);
+        assert_int_equal(f.call.edit != NULL, !on);
+        end(&f);
+    }
+}
+
 /* ---- paths ---- */
 
 static void test_paths(void **state) {
@@ -677,7 +711,8 @@ int main(void) {
         cmocka_unit_test(test_created),       cmocka_unit_test(test_updated),
         cmocka_unit_test(test_kinds),         cmocka_unit_test(test_too_many_podsets),
         cmocka_unit_test(test_spark_amounts), cmocka_unit_test(test_edits),
-        cmocka_unit_test(test_paths),         cmocka_unit_test(test_further_kind),
+        cmocka_unit_test(test_owners),        cmocka_unit_test(test_paths),
+        cmocka_unit_test(test_further_kind),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
