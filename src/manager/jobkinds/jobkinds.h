@@ -36,6 +36,7 @@ enum sl_jobkind_rule {
     SL_JOBKIND_RAY,
     SL_JOBKIND_RAYJOB,
     SL_JOBKIND_APPWRAPPER,
+    SL_JOBKIND_TRAINJOB,
     SL_JOBKIND_SPARK,
 };
 
@@ -146,6 +147,7 @@ enum sl_jobkind_form {
     SL_JOBKIND_TEMPLATE, /* in metadata and spec of the template */
     SL_JOBKIND_INFO,     /* AppWrapper: an item of podSetInfos, with all five side by side */
     SL_JOBKIND_POD,      /* Spark: side by side in the pod's description, gates in its template */
+    SL_JOBKIND_PATCH,    /* TrainJob: an item of the patches of its runtime */
 };
 
 struct sl_jobkind_pods {
@@ -173,7 +175,19 @@ struct sl_jobkind_podsets {
  * after an error: SL_EINVAL, with path and reason, SL_ELIMIT for too many podsets. */
 int sl_jobkind_podsets_of(const struct sl_jobkind *k, yyjson_val *o, struct sl_jobkind_podsets *ret,
                           struct sl_err *err) _must_check_;
+/* The same with another object that the podsets depend on (sl_jobkind_needs); NULL: it does not
+ * exist, which is SL_ENOENT. */
+int sl_jobkind_podsets_with(const struct sl_jobkind *k, yyjson_val *o, yyjson_val *other,
+                            struct sl_jobkind_podsets *ret, struct sl_err *err) _must_check_;
 void sl_jobkind_podsets_done(struct sl_jobkind_podsets *p);
+/* The object that the podsets depend on besides the job itself; false: none. */
+struct sl_jobkind_need {
+    bool cluster; /* it has no namespace; else it is in the job's */
+    const char *kind, *name;
+};
+bool sl_jobkind_needs(const struct sl_jobkind *k, yyjson_val *o, struct sl_jobkind_need *ret);
+/* Who our patch of a TrainJob's runtime is from. */
+#define SL_JOBKIND_PATCH_MANAGER "kueue.x-k8s.io/manager"
 /* The class of the kind's own field, else the first one of a podset; "" if there is none. */
 const char *sl_jobkind_priority(const struct sl_jobkind *k, yyjson_val *o,
                                 const struct sl_jobkind_podsets *p);

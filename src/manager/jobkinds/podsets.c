@@ -63,12 +63,17 @@ struct sl_jobkind_pods *jobkind_add(struct sl_jobkind_podsets *p) {
     return &p->v[p->n++];
 }
 
-yyjson_val *jobkind_keep(struct sl_jobkind_podsets *p, yyjson_mut_doc *doc, yyjson_mut_val *v) {
+yyjson_val *jobkind_copy(struct sl_jobkind_podsets *p, yyjson_mut_val *v) {
     sl_assert(p->n_made < SL_LEN(p->made));
     yyjson_doc *d = yyjson_mut_val_imut_copy(v, NULL);
-    yyjson_mut_doc_free(doc);
     p->made[p->n_made++] = d;
     return yyjson_doc_get_root(d);
+}
+
+yyjson_val *jobkind_keep(struct sl_jobkind_podsets *p, yyjson_mut_doc *doc, yyjson_mut_val *v) {
+    yyjson_val *copy = jobkind_copy(p, v);
+    yyjson_mut_doc_free(doc);
+    return copy;
 }
 
 void sl_jobkind_podsets_done(struct sl_jobkind_podsets *p) {
@@ -187,8 +192,8 @@ int jobkind_plain(const struct sl_jobkind *k, yyjson_val *o, struct sl_jobkind_p
 
 /* ---- the whole ---- */
 
-static int by_rule(const struct sl_jobkind *k, yyjson_val *o, struct sl_jobkind_podsets *ret,
-                   struct sl_err *err) {
+static int by_rule(const struct sl_jobkind *k, yyjson_val *o, yyjson_val *other,
+                   struct sl_jobkind_podsets *ret, struct sl_err *err) {
     switch (k->rule) {
     case SL_JOBKIND_PLAIN:
         return jobkind_plain(k, o, ret, err);
@@ -197,6 +202,8 @@ static int by_rule(const struct sl_jobkind *k, yyjson_val *o, struct sl_jobkind_
         return jobkind_ray(k, o, ret, err);
     case SL_JOBKIND_APPWRAPPER:
         return jobkind_appwrapper(k, o, ret, err);
+    case SL_JOBKIND_TRAINJOB:
+        return jobkind_trainjob(o, other, ret, err);
     case SL_JOBKIND_SPARK:
         return jobkind_spark(k, o, ret, err);
     }
@@ -205,8 +212,13 @@ static int by_rule(const struct sl_jobkind *k, yyjson_val *o, struct sl_jobkind_
 
 int sl_jobkind_podsets_of(const struct sl_jobkind *k, yyjson_val *o, struct sl_jobkind_podsets *ret,
                           struct sl_err *err) {
+    return sl_jobkind_podsets_with(k, o, NULL, ret, err);
+}
+
+int sl_jobkind_podsets_with(const struct sl_jobkind *k, yyjson_val *o, yyjson_val *other,
+                            struct sl_jobkind_podsets *ret, struct sl_err *err) {
     *ret = (struct sl_jobkind_podsets){.arena = SL_ARENA(MAX_ARENA)};
-    int r = by_rule(k, o, ret, err);
+    int r = by_rule(k, o, other, ret, err);
     if (r >= 0 && ret->n == 0)
         r = sl_err_set(err, SL_EINVAL, "there is no podset");
     if (r >= 0 && sl_arena_full(&ret->arena))

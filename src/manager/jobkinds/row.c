@@ -268,7 +268,8 @@ static const char *need_name(struct sl_doc_fields *f, const char *key) {
 }
 
 static void read_rule(struct sl_doc_fields *f, struct sl_jobkind *k, bool built_in) {
-    static const char *const rules[] = {"none", "ray", "rayjob", "appwrapper", "spark", NULL};
+    static const char *const rules[] = {"none",     "ray",   "rayjob", "appwrapper",
+                                        "trainjob", "spark", NULL};
     if (built_in)
         k->rule = (enum sl_jobkind_rule)sl_doc_field_choice(f, "rule", rules, SL_JOBKIND_PLAIN);
     else if (sl_doc_field(f, "rule"))

@@ -29,12 +29,18 @@ const char *jobkind_step(struct sl_arena *a, const char *pointer, const char *st
 int32_t jobkind_times(int64_t a, int64_t b);
 int jobkind_too_many(struct sl_err *err);
 
+/* The same without freeing the document. */
+yyjson_val *jobkind_copy(struct sl_jobkind_podsets *p, yyjson_mut_val *v);
+
 /* ---- rules ---- */
 
 int jobkind_ray(const struct sl_jobkind *k, yyjson_val *o, struct sl_jobkind_podsets *ret,
                 struct sl_err *err) _must_check_;
 int jobkind_appwrapper(const struct sl_jobkind *k, yyjson_val *o, struct sl_jobkind_podsets *ret,
                        struct sl_err *err) _must_check_;
+/* runtime NULL: there is none. */
+int jobkind_trainjob(yyjson_val *o, yyjson_val *runtime, struct sl_jobkind_podsets *ret,
+                     struct sl_err *err) _must_check_;
 int jobkind_spark(const struct sl_jobkind *k, yyjson_val *o, struct sl_jobkind_podsets *ret,
                   struct sl_err *err) _must_check_;
 

@@ -28,6 +28,12 @@ static const struct kind wrapper =
 static const struct kind spark = KIND("sparkoperator.k8s.io", "v1beta2", "sparkapplications",
                                       "SparkApplication", SL_FW_SPARKAPPLICATION);
 
+static const struct kind trainjob =
+    KIND("trainer.kubeflow.org", "v1alpha1", "trainjobs", "TrainJob", SL_FW_TRAINJOB);
+static const struct fakeapi_kind runtimes = {
+    "trainer.kubeflow.org",   "v1alpha1", "clustertrainingruntimes",
+    "ClusterTrainingRuntime", 0,          NULL};
+
 /* ---- looking ---- */
 
 static char *json_at(struct world *w, const char *path, const char *pointer) {
@@ -256,9 +262,10 @@ static void test_map(void **state) {
     struct world w;
     begin(&w, &mpijob);
     create(&w, mpijob.collection,
-           "{" META ",'spec':{'mpiReplicaSpecs':{'Worker':{'replicas':2,'template':" POD("1")
-           "},'Launcher':{'template':{'spec':{'containers':[{'name':'c','ports':[{'containerPort':"
-           "22}],'resources':{'requests':{'cpu':'2'}}}]}}}}}}");
+           "{" META ",'spec':{'mpiReplicaSpecs':{'Worker':{'replicas':2,'template':" POD(
+               "1") "},'Launcher':{'template':{'spec':{'containers':[{'name':'c','ports':[{'"
+                    "containerPort':"
+                    "22}],'resources':{'requests':{'cpu':'2'}}}]}}}}}}");
     run(&w, SETTLE); /* it ran before it was queued: nothing is known to restore from */
     IS(&w, mpijob.object, "/spec/runPolicy", "{'suspend':false}");
     assert_int_equal(events(&w, (struct told){.reason = "Stopped",
@@ -371,6 +378,74 @@ static void test_spark(void **state) {
     IS(&w, spark.object, "/spec/executor/labels", "{'e':'x'}");
     IS(&w, spark.object, "/spec/driver/nodeSelector", "{'all':'y'}");
     IS(&w, spark.object, "/spec/driver/tolerations", "(absent)");
+    end(&w);
+}
+
+/* ---- TrainJob ---- */
+
+#define PATCHES "/spec/runtimePatches"
+#define OUR_JOBS PATCHES "/1/trainingRuntimeSpec/template/spec/replicatedJobs"
+
+static void test_train(void **state) {
+    (void)state;
+    struct world w;
+    begin(&w, &trainjob);
+    fakeapi_register(w.api, &runtimes);
+    create(&w, trainjob.collection,
+           "{" META
+           ",'spec':{'suspend':true,'runtimeRef':{'name':'torch'},'trainer':{'numNodes':3},"
+           "'runtimePatches':[{'manager':'other'},{'manager':'" Q "manager'}]}}");
+    run(&w, SETTLE);
+    assert_int_equal(
+        events(&w, (struct told){.reason = "ErrWorkloadCompose",
+                                 .note = "spec.runtimeRef: there is no runtime \"torch\""}),
+        1);
+    create(&w, "/apis/trainer.kubeflow.org/v1alpha1/clustertrainingruntimes",
+           "{'metadata':{'name':'torch'},'spec':{'mlPolicy':{'numNodes':1},'template':{'spec':{"
+           "'replicatedJobs':[{'name':'node','template':{'metadata':{'labels':{"
+           "'trainer.kubeflow.org/trainjob-ancestor-step':'trainer'}},'spec':{'template':{'spec':{"
+           "'tolerations':[{'key':'x'}]," CONTAINERS("1") "}}}}}]}}}}");
+    run(&w, SETTLE);
+    IS(&w, workload(&w), "/spec/podSets/0/count", "3");
+    IS(&w, trainjob.object, "/spec/suspend", "false");
+    IS(&w, trainjob.object, OUR_JOBS "/0/name", "'node'");
+    IS(&w, trainjob.object, OUR_JOBS "/0/template/spec/template/metadata/labels",
+       "{" NAMES("node") "}");
+    IS(&w, trainjob.object, OUR_JOBS "/0/template/spec/template/spec",
+       "{'nodeSelector':{'type':'spot'},'tolerations':[{'key':'x'}," TOLERATION "]}");
+    assert_true(is_true(&w, "Admitted"));
+
+    patch(&w, "/apis/trainer.kubeflow.org/v1alpha1/namespaces/ns/trainjobs/j/status",
+          "{'status':{'jobsStatus':[{'name':'node','active':1}]}}");
+    stop_queue(&w, true);
+    IS(&w, trainjob.object, "/spec/suspend", "true");
+    IS(&w, trainjob.object, OUR_JOBS "/0/name", "'node'"); /* not as long as it is active */
+    assert_true(is_true(&w, "QuotaReserved"));
+    patch(&w, "/apis/trainer.kubeflow.org/v1alpha1/namespaces/ns/trainjobs/j/status",
+          "{'status':{'jobsStatus':[{'name':'node','active':0}]}}");
+    run(&w, SETTLE);
+    IS(&w, trainjob.object, OUR_JOBS, "(absent)");
+    assert_false(is_true(&w, "QuotaReserved"));
+    stop_queue(&w, false);
+    IS(&w, trainjob.object, "/spec/suspend", "false");
+    IS(&w, trainjob.object, OUR_JOBS "/0/name", "'node'");
+    end(&w);
+}
+
+/* Its webhook was not called: there is no patch of ours yet. */
+static void test_train_without_patch(void **state) {
+    (void)state;
+    struct world w;
+    begin(&w, &trainjob);
+    fakeapi_register(w.api, &runtimes);
+    create(&w, "/apis/trainer.kubeflow.org/v1alpha1/clustertrainingruntimes",
+           "{'metadata':{'name':'torch'},'spec':{'template':{'spec':{'replicatedJobs':[{'name':'"
+           "node','template':{'spec':{'template':" POD("1") "}}}]}}}}");
+    create(&w, trainjob.collection,
+           "{" META ",'spec':{'suspend':true,'runtimeRef':{'name':'torch'}}}");
+    run(&w, SETTLE);
+    IS(&w, trainjob.object, "/spec/suspend", "false");
+    IS(&w, trainjob.object, PATCHES "/0/manager", "'" Q "manager'");
     end(&w);
 }
 
@@ -512,6 +587,7 @@ int main(void) {
         cmocka_unit_test(test_children),      cmocka_unit_test(test_unmanaged_between),
         cmocka_unit_test(test_api_later),     cmocka_unit_test(test_restart),
         cmocka_unit_test(test_unreadable),    cmocka_unit_test(test_prebuilt),
+        cmocka_unit_test(test_train),         cmocka_unit_test(test_train_without_patch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

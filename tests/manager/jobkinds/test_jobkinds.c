@@ -38,11 +38,11 @@ static void put_podsets(struct sl_buf *b, const struct sl_jobkind_podsets *p) {
 }
 
 /* "launcher=1,worker=2 suspended ready active Succeeded(message) reclaimable 0,3". */
-static void say(const struct sl_jobkind *k, yyjson_val *o, struct sl_buf *b) {
+static void say(const struct sl_jobkind *k, yyjson_val *o, yyjson_val *other, struct sl_buf *b) {
     struct sl_jobkind_podsets p;
     struct sl_err err = {0};
     int32_t ret[SL_JOBKIND_MAX_PODSETS];
-    if (sl_jobkind_podsets_of(k, o, &p, &err) < 0) {
+    if (sl_jobkind_podsets_with(k, o, other, &p, &err) < 0) {
         sl_buf_printf(b, "error %d: %s", err.code, err.text);
         sl_jobkind_podsets_done(&p);
         return;
@@ -69,7 +69,10 @@ static void say(const struct sl_jobkind *k, yyjson_val *o, struct sl_buf *b) {
     sl_jobkind_podsets_done(&p);
 }
 
-static void expect(const char *framework, const char *json, const char *want) {
+static void expect_with(const char *framework, const char *json, const char *other,
+                        const char *want) {
+    char *more = quoted(other);
+    _cleanup_(sl_json_docp) yyjson_doc *e = sl_json_doc(more, strlen(more));
     _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(65536);
     char *text = quoted(json);
     _cleanup_(sl_json_docp) yyjson_doc *d = sl_json_doc(text, strlen(text));
@@ -78,11 +81,16 @@ static void expect(const char *framework, const char *json, const char *want) {
     if (!d)
         print_error("no JSON: %s\n", text);
     assert_non_null(d);
-    say(k, yyjson_doc_get_root(d), &b);
+    say(k, yyjson_doc_get_root(d), yyjson_doc_get_root(e), &b);
     free(text);
+    free(more);
     if (strcmp(sl_buf_str(&b), want) != 0)
         print_error("%s: %s\n", framework, json);
     assert_string_equal(sl_buf_str(&b), want);
+}
+
+static void expect(const char *framework, const char *json, const char *want) {
+    expect_with(framework, json, "", want);
 }
 
 /* ---- the kinds ---- */
@@ -265,6 +273,48 @@ static void test_spark(void **state) {
            "error -1: spec.driver: memory: \"a lot\" is no amount");
 }
 
+#define STEP(s) "'metadata':{'labels':{'trainer.kubeflow.org/trainjob-ancestor-step':'" s "'}},"
+#define NODE(cpu)                                                                                  \
+    "{'spec':{'containers':[{'name':'node','resources':{'requests':{'cpu':'" cpu "','memory':"     \
+    "'1Gi'}}}]}}"
+#define RUNTIME(policy)                                                                            \
+    "{'spec':{'mlPolicy':{" policy "},'template':{'spec':{'replicatedJobs':[{'name':'data',"       \
+    "'replicas':3,'template':{" STEP("dataset-initializer") "'spec':{'template':" POD(             \
+        "1") "}}},{'name':'node','template':{" STEP("trainer") "'spec':{'template':" NODE("1") "}" \
+                                                                                               "}" \
+                                                                                               "}" \
+                                                                                               "]" \
+                                                                                               "}" \
+                                                                                               "}" \
+                                                                                               "}" \
+                                                                                               "}"
+
+static void test_trainjob(void **state) {
+    static const char fw[] = "trainer.kubeflow.org/trainjob";
+    (void)state;
+    expect(fw, "{'spec':{'runtimeRef':{'name':'torch'}}}",
+           "error -2: spec.runtimeRef: there is no runtime \"torch\"");
+    expect_with(fw, "{'spec':{'suspend':true}}", RUNTIME("'numNodes':4"),
+                "data=1@1,node=4@1 suspended");
+    expect_with(fw,
+                "{'spec':{'trainer':{'numNodes':7}},'status':{'jobsStatus':[{'name':'data',"
+                "'succeeded':1},{'name':'node','ready':1,'active':1}]}}",
+                RUNTIME("'numNodes':4"), "data=1@1,node=7@1 ready active reclaimable 1,0");
+    expect_with(fw, "{'spec':{'trainer':{'numNodes':7}}}",
+                RUNTIME("'numNodes':4,'mpi':{'runLauncherAsNode':true}"), "data=1@1,node=6@1");
+    expect_with(fw,
+                "{'spec':{'runtimePatches':[{'manager':'x','trainingRuntimeSpec':{'template':{"
+                "'spec':{'replicatedJobs':[{'name':'data','template':{'spec':{'template':{'spec':{"
+                "'priorityClassName':'p'}}}}},{'name':'new','template':{'spec':{'template':{'spec'"
+                ":{}}}}}]}}}},{'manager':'kueue.x-k8s.io/manager','trainingRuntimeSpec':{"
+                "'template':{'spec':{'replicatedJobs':[{'name':'ours'}]}}}}]},'status':{"
+                "'conditions':[{'type':'Complete','status':'True','message':'m'}]}}",
+                RUNTIME(""), "data=1@1,node=1@1,new=1@1 succeeded(m) class p");
+    expect_with(fw, "{}", "{'spec':{'template':{'spec':{'replicatedJobs':[{'replicas':1}]}}}}",
+                "error -1: the runtime's spec.template.spec.replicatedJobs: expected jobs with a "
+                "name and a pod template");
+}
+
 /* ---- templates that are made ---- */
 
 static void container_is(yyjson_val *template, size_t i, const char *path, const char *want) {
@@ -272,17 +322,33 @@ static void container_is(yyjson_val *template, size_t i, const char *path, const
     assert_string_equal(sl_json_str(c, path), want);
 }
 
-static void with_podsets(const char *framework, const char *json,
-                         void (*check)(const struct sl_jobkind_podsets *p)) {
+static void with_podsets_of(const char *framework, const char *json, const char *other,
+                            void (*check)(const struct sl_jobkind_podsets *p)) {
     char *text = quoted(json);
     _cleanup_(sl_json_docp) yyjson_doc *d = sl_json_doc(text, strlen(text));
     struct sl_jobkind_podsets p;
     struct sl_err err = {0};
     const struct sl_jobkind *k = sl_jobkind_by_framework(sl_jobkinds_built_in(), framework);
-    assert_int_equal(sl_jobkind_podsets_of(k, yyjson_doc_get_root(d), &p, &err), 0);
+    char *more = quoted(other);
+    _cleanup_(sl_json_docp) yyjson_doc *e = sl_json_doc(more, strlen(more));
+    assert_int_equal(
+        sl_jobkind_podsets_with(k, yyjson_doc_get_root(d), yyjson_doc_get_root(e), &p, &err), 0);
     check(&p);
     sl_jobkind_podsets_done(&p);
     free(text);
+    free(more);
+}
+
+static void with_podsets(const char *framework, const char *json,
+                         void (*check)(const struct sl_jobkind_podsets *p)) {
+    with_podsets_of(framework, json, "", check);
+}
+
+static void check_node(const struct sl_jobkind_podsets *p) {
+    container_is(p->v[1].template, 0, "resources.requests.cpu", "8");
+    container_is(p->v[1].template, 0, "resources.requests.memory", "1Gi");
+    container_is(p->v[1].template, 0, "image", "mine");
+    container_is(p->v[0].template, 0, "resources.requests.cpu", "1");
 }
 
 static void check_head(const struct sl_jobkind_podsets *p) {
@@ -328,6 +394,10 @@ static void check_places(const struct sl_jobkind_podsets *p) {
 
 static void test_templates(void **state) {
     (void)state;
+    with_podsets_of("trainer.kubeflow.org/trainjob",
+                    "{'spec':{'trainer':{'image':'mine','resourcesPerNode':{'requests':{'cpu':'8'}}"
+                    "}}}",
+                    RUNTIME("'numNodes':1"), check_node);
     with_podsets("jobset.x-k8s.io/jobset",
                  "{'spec':{'replicatedJobs':[" RJOB("a", "1", "") "," RJOB("b", "1", "") "]}}",
                  check_places);
@@ -398,8 +468,9 @@ int main(void) {
         cmocka_unit_test(test_jobset),     cmocka_unit_test(test_mpijob),
         cmocka_unit_test(test_kubeflow),   cmocka_unit_test(test_ray),
         cmocka_unit_test(test_appwrapper), cmocka_unit_test(test_spark),
-        cmocka_unit_test(test_templates),  cmocka_unit_test(test_missing),
-        cmocka_unit_test(test_amounts),    cmocka_unit_test(test_too_many),
+        cmocka_unit_test(test_trainjob),   cmocka_unit_test(test_templates),
+        cmocka_unit_test(test_missing),    cmocka_unit_test(test_amounts),
+        cmocka_unit_test(test_too_many),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -59,6 +59,8 @@ static bool watched(const struct sl_manager *m, uint32_t k) {
                mgr_group_frameworks(m->reads);
     if (k == REC_STATEFULSET || k == REC_LWS)
         return m->reads[k == REC_LWS ? SL_FW_LEADERWORKERSET : SL_FW_STATEFULSET];
+    if (k == REC_TRAINING_RUNTIME || k == REC_CLUSTER_TRAINING_RUNTIME)
+        return m->reads[SL_FW_TRAINJOB];
     if (k == REC_JOB || k >= REC_KINDS)
         return mgr_job_is_read(m, k);
     return true;

@@ -144,8 +144,8 @@ static uint64_t hash_ports(uint64_t h, yyjson_val *list) {
     yyjson_arr_foreach (list, i, n, p) {
         uint64_t sum = 0;
         sl_obj_foreach (p, k, nk, key, val) {
-            bool usual = strcmp(sl_json_text(key), "protocol") == 0 &&
-                         strcmp(sl_json_text(val), "TCP") == 0;
+            bool usual =
+                strcmp(sl_json_text(key), "protocol") == 0 && strcmp(sl_json_text(val), "TCP") == 0;
             if (!usual && !yyjson_is_null(val))
                 sum += sl_json_hash(sl_hash_str(14, sl_json_text(key)), val);
         }

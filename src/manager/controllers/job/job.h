@@ -39,6 +39,7 @@ enum mgr_job_step {
     JOB_READ,          /* GET: its template is needed and not cached */
     JOB_CREATE,        /* POST of its Workload */
     JOB_SUSPEND_CHILD, /* its ancestor's Workload is not admitted */
+    JOB_INJECT,        /* a TrainJob's patch, before its start */
     JOB_START,
     JOB_STOP,    /* the three stages of stopping */
     JOB_RESET,   /* status.startTime, so that the template may be changed */
@@ -119,6 +120,9 @@ struct mgr_job_podset {
 struct mgr_job_many {
     char *priority_class; /* of its kind's own field, or of its pods; "" */
     char *fault;          /* why its podsets cannot be read; then there are none. NULL: they are */
+    int32_t patch;        /* TrainJob: the place of our patch; -1: there is none */
+    uint64_t patch_hash;  /* of its jobs; 0: it has none */
+    bool patches;         /* there is a list of patches */
     uint8_t suspend_has;  /* how many steps of the path of suspend exist */
     bool ready, reclaims, skipped, clears;
     uint32_t n;
@@ -154,7 +158,8 @@ struct mgr_rec_job {
         reported; /* hash of the last note about admission checks; or that it is nested too deep */
     bool known;   /* in the indexes of the manager */
     bool suspend, stopping, indexed_mode, started, failed;
-    uint8_t step; /* in flight, enum mgr_job_step */
+    bool injected; /* a TrainJob's patch was written since it was suspended */
+    uint8_t step;  /* in flight, enum mgr_job_step */
 };
 
 static inline struct mgr_rec_job *mgr_job_of(struct sl_rec *r) {
@@ -213,6 +218,23 @@ void mgr_job_build_row_stop(struct sl_manager *m, const struct mgr_rec_job *j,
 /* "spec":{"suspend":true} as the row has it, within an object. */
 void mgr_job_put_suspend(const struct sl_manager *m, const struct mgr_rec_job *j,
                          struct sl_jw *out);
+
+/* ---- train.c: TrainJobs ---- */
+/* To be freed by the caller; NULL: there is none. */
+yyjson_doc *mgr_train_runtime(const struct sl_manager *m, const char *ns,
+                              const struct sl_jobkind_need *need);
+void mgr_train_changed(void *ctx, struct sl_rec *r);
+void mgr_train_take(struct mgr_job_many *many, yyjson_val *o);
+bool mgr_job_is_train(const struct mgr_rec_job *j);
+/* What the admission adds has to be written before the start; was written, and is to be taken
+ * back. */
+bool mgr_train_lacks_patch(const struct sl_manager *m, const struct mgr_rec_job *j,
+                           const struct mgr_rec_wl *from);
+bool mgr_train_has_patch(const struct mgr_rec_job *j);
+/* False: it can never be written. */
+bool mgr_train_build_patch(const struct sl_manager *m, const struct mgr_rec_job *j,
+                           const struct mgr_rec_wl *from, struct sl_write *w);
+void mgr_train_build_restore(const struct mgr_rec_job *j, struct sl_write *w);
 
 /* ---- job.c: the kind ---- */
 bool mgr_job_decode(void *ctx, struct sl_rec *r, yyjson_val *o);

@@ -68,6 +68,8 @@ static void take_state(struct mgr_rec_job *j, const struct sl_jobkind *row, yyjs
 
 void mgr_job_take_row(struct sl_manager *m, struct mgr_rec_job *j, yyjson_val *o, bool ours) {
     const struct sl_jobkind *row = mgr_job_row(m, j->rec.kind);
+    _cleanup_(sl_json_docp) yyjson_doc *other = NULL;
+    struct sl_jobkind_need need;
     struct sl_jobkind_podsets p;
     struct sl_err err = {0};
     mgr_job_many_drop(m, j);
@@ -80,7 +82,9 @@ void mgr_job_take_row(struct sl_manager *m, struct mgr_rec_job *j, yyjson_val *o
         j->many->skipped = true;
         return;
     }
-    int r = sl_jobkind_podsets_of(row, o, &p, &err);
+    if (sl_jobkind_needs(row, o, &need))
+        other = mgr_train_runtime(m, mgr_str(m, j->rec.ns), &need);
+    int r = sl_jobkind_podsets_with(row, o, yyjson_doc_get_root(other), &p, &err);
     if (r < 0) {
         j->many = sl_alloc0(1, sizeof *j->many);
         j->many->priority_class = sl_strdup("");
@@ -89,6 +93,7 @@ void mgr_job_take_row(struct sl_manager *m, struct mgr_rec_job *j, yyjson_val *o
         j->many = take_podsets(m, row, o, &p);
         j->many->suspend_has = mgr_place_has(o, row->suspend);
         j->many->clears = row->clears && sl_json_at(o, row->clears);
+        mgr_train_take(j->many, o);
         if (mgr_job_wants_draft(m, j))
             mgr_job_draft_keep_row(m, j, o, &p);
     }
@@ -130,6 +135,7 @@ uint64_t mgr_job_many_digest(uint64_t h, const struct mgr_job_many *many) {
     const int32_t numbers[] = {many->suspend_has, many->ready,  many->reclaims,
                                many->skipped,     many->clears, (int32_t)many->n};
     h = sl_hash_bytes(h, numbers, sizeof numbers);
+    h = sl_hash_u64(sl_hash_u64(h, (uint64_t)many->patch), many->patch_hash);
     h = sl_hash_str(h, many->priority_class);
     h = sl_hash_str(h, many->fault);
     for (uint32_t i = 0; i < many->n; i++)

@@ -232,6 +232,8 @@ bool mgr_job_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
         return build_create(m, j, w);
     case JOB_SUSPEND_CHILD:
         return build_suspend_child(m, j, w);
+    case JOB_INJECT:
+        return mgr_train_build_patch(m, j, p.wl, w);
     case JOB_START:
         return build_start(m, j, p.wl, w);
     case JOB_STOP:
@@ -239,7 +241,10 @@ bool mgr_job_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
     case JOB_RESET:
         return build_reset(j, w);
     case JOB_RESTORE:
-        return build_restore(j, p.wl, w);
+        if (r->kind == REC_JOB)
+            return build_restore(j, p.wl, w);
+        mgr_train_build_restore(j, w);
+        return true;
     case JOB_RESIZE:
         return build_resize(j, p.wl, w);
     case JOB_DELETE:
@@ -266,6 +271,8 @@ void mgr_job_written(void *ctx, struct sl_rec *r, const struct sl_write *w, enum
     struct mgr_rec_job *j = mgr_job_of(r);
     enum mgr_job_step step = (enum mgr_job_step)j->step;
     (void)w, (void)reply;
+    if (how == SL_WRITTEN)
+        j->injected = step == JOB_INJECT;
     if (how == SL_WRITTEN && step == JOB_CREATE)
         mgr_count_created(m, r);
     if (how == SL_WRITTEN && step_event[step] && j->note)

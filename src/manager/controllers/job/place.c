@@ -249,7 +249,7 @@ bool mgr_job_build_row_start(struct sl_manager *m, struct mgr_rec_job *j,
                              const struct mgr_rec_wl *from, struct sl_write *w) {
     const struct sl_jobkind *row = mgr_job_row(m, j->rec.kind);
     sl_rec_build_ops(&j->rec, w);
-    for (uint32_t i = 0; i < j->many->n; i++)
+    for (uint32_t i = 0; i < j->many->n && !mgr_job_is_train(j); i++)
         if (!start_podset(m, j, from, i, &w->json))
             return false;
     if (j->many->clears) {
@@ -270,7 +270,7 @@ static void restore_podset(const struct sl_manager *m, const struct mgr_rec_job 
         put_info_list(m, j, i, false, out);
         return;
     }
-    if (p->made) /* it stands nowhere, so nothing was added */
+    if (p->made || p->form == SL_JOBKIND_PATCH) /* it stands nowhere, so nothing was added */
         return;
     yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
     mgr_job_restore_changes(doc, p->template, from->slice_of ? NULL : &p->marks,

@@ -164,7 +164,7 @@ static struct mgr_job_plan stop(const struct mgr_rec_job *j, enum mgr_job_phase 
     if (!j->suspend)
         p.step = JOB_STOP;
     else if (j->rec.kind != REC_JOB)
-        p.step = JOB_REST;
+        p.step = !mgr_train_has_patch(j) ? JOB_REST : j->active ? JOB_WAIT : JOB_RESTORE;
     else if (j->started)
         p.step = JOB_RESET;
     else if (j->active && from && template_altered(j, from))
@@ -261,7 +261,9 @@ static struct mgr_job_plan plan_matched(const struct sl_manager *m, const struct
     else if (evicted && evicted->status == COND_TRUE)
         return plan_evicted(m, j, w, evicted);
     else if (mgr_job_suspended(j) && admitted)
-        p = (struct mgr_job_plan){.phase = JOB_READY, .step = JOB_START, .wl = w};
+        p = (struct mgr_job_plan){.phase = JOB_READY,
+                                  .step = mgr_train_lacks_patch(m, j, w) ? JOB_INJECT : JOB_START,
+                                  .wl = w};
     else if (mgr_job_suspended(j))
         p.phase = JOB_WAITING;
     else if (j->stopping) /* a stop that was begun is ended first, whatever has become of its cause
