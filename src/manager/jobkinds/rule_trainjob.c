@@ -10,17 +10,19 @@
  */
 #include <string.h>
 
+#include "core/base/collection/hash.h"
+#include "core/base/collection/map.h"
+#include "core/base/mem.h"
 #include "lib/json/json.h"
 #include "manager/jobkinds/rows.h"
 
 #define STEP "trainer.kubeflow.org/trainjob-ancestor-step"
 #define NODE "node"
 #define MAX_PATCHES 64u
-#define MAX_MERGED 1024u /* items of a list that is merged by name */
 
 /* ---- merging, as the schema of JobSets has it ---- */
 
-static yyjson_mut_val *merged(yyjson_mut_doc *d, yyjson_mut_val *base, yyjson_val *over);
+static yyjson_mut_val *merged(yyjson_mut_doc *d, yyjson_val *base, yyjson_val *over);
 
 static bool is_named(yyjson_val *list) {
     size_t i, n;
@@ -28,53 +30,81 @@ static bool is_named(yyjson_val *list) {
     yyjson_arr_foreach (list, i, n, v)
         if (!*sl_json_str(v, "name"))
             return false;
-    return n > 0 && n <= MAX_MERGED;
+    return n > 0;
+}
+
+/* The items of a list by name. */
+struct named {
+    yyjson_val **v; /* NULL: used */
+    struct sl_map by_name;
+};
+
+static struct named named_of(yyjson_val *list) {
+    struct named l = {.v = sl_alloc0(yyjson_arr_size(list), sizeof *l.v)};
+    size_t i, n;
+    yyjson_val *v;
+    yyjson_arr_foreach (list, i, n, v) {
+        l.v[i] = v;
+        sl_map_add(&l.by_name, sl_hash_str(1, sl_json_str(v, "name")), (uint32_t)i);
+    }
+    return l;
+}
+
+/* The first that is not used yet, once. */
+static yyjson_val *take(struct named *l, const char *name) {
+    sl_map_foreach (i, &l->by_name, sl_hash_str(1, name)) {
+        yyjson_val *v = l->v[i];
+        if (v && strcmp(sl_json_str(v, "name"), name) == 0) {
+            l->v[i] = NULL;
+            return v;
+        }
+    }
+    return NULL;
 }
 
 /* Lists whose items have names are merged by these, others are replaced. */
-static yyjson_mut_val *merged_list(yyjson_mut_doc *d, yyjson_mut_val *base, yyjson_val *over) {
-    size_t i, n, k, nk;
+static yyjson_mut_val *merged_list(yyjson_mut_doc *d, yyjson_val *base, yyjson_val *over) {
+    yyjson_mut_val *out = yyjson_mut_arr(d);
+    size_t i, n;
     yyjson_val *v;
-    yyjson_mut_val *had;
-    if (!is_named(over) || yyjson_mut_arr_size(base) > MAX_MERGED)
-        return yyjson_val_mut_copy(d, over);
-    yyjson_arr_foreach (over, i, n, v) {
-        bool found = false;
-        yyjson_mut_arr_foreach (base, k, nk, had) {
-            if (strcmp(sl_json_mut_text(yyjson_mut_obj_get(had, "name")), sl_json_str(v, "name")) !=
-                0)
-                continue;
-            found = merged(d, had, v) != NULL;
-            break;
-        }
-        if (!found)
-            (void)yyjson_mut_arr_append(base, yyjson_val_mut_copy(d, v));
+    struct named l = named_of(over);
+    yyjson_arr_foreach (base, i, n, v) {
+        yyjson_val *change = take(&l, sl_json_str(v, "name"));
+        (void)yyjson_mut_arr_append(out, change ? merged(d, v, change) : yyjson_val_mut_copy(d, v));
     }
-    return base;
+    for (i = 0; i < yyjson_arr_size(over); i++)
+        if (l.v[i])
+            (void)yyjson_mut_arr_append(out, yyjson_val_mut_copy(d, l.v[i]));
+    sl_map_done(&l.by_name);
+    sl_freep(&l.v);
+    return out;
 }
 
-/* Changes the base and returns it, or what takes its place. */
-static yyjson_mut_val *merged(yyjson_mut_doc *d, yyjson_mut_val *base, yyjson_val *over) {
+static void put(yyjson_mut_doc *d, yyjson_mut_val *out, yyjson_val *key, yyjson_mut_val *v) {
+    (void)yyjson_mut_obj_add(out, yyjson_val_mut_copy(d, key), v);
+}
+
+/* A copy of the base with the changes; a null takes a field away. */
+static yyjson_mut_val *merged(yyjson_mut_doc *d, yyjson_val *base, yyjson_val *over) {
     size_t i, n;
     yyjson_val *k, *v;
-    if (yyjson_is_arr(over) && yyjson_mut_is_arr(base))
+    if (yyjson_is_arr(base) && is_named(over))
         return merged_list(d, base, over);
-    if (!yyjson_is_obj(over) || !yyjson_mut_is_obj(base))
+    if (!yyjson_is_obj(over) || !yyjson_is_obj(base))
         return yyjson_val_mut_copy(d, over);
-    sl_obj_foreach (over, i, n, k, v) {
-        const char *key = sl_json_text(k);
-        yyjson_mut_val *had = yyjson_mut_obj_get(base, key);
-        if (yyjson_is_null(v))
-            (void)yyjson_mut_obj_remove_key(base, key);
-        else if (!had)
-            (void)yyjson_mut_obj_add_val(d, base, key, yyjson_val_mut_copy(d, v));
-        else {
-            yyjson_mut_val *now = merged(d, had, v);
-            if (now != had)
-                (void)yyjson_mut_obj_put(base, yyjson_val_mut_copy(d, k), now);
-        }
+    yyjson_mut_val *out = yyjson_mut_obj(d);
+    struct sl_json_fields in_over = sl_json_fields_of(over), in_base = sl_json_fields_of(base);
+    sl_obj_foreach (base, i, n, k, v) {
+        yyjson_val *change = sl_json_field(&in_over, sl_json_view(k));
+        if (!yyjson_is_null(change))
+            put(d, out, k, change ? merged(d, v, change) : yyjson_val_mut_copy(d, v));
     }
-    return base;
+    sl_obj_foreach (over, i, n, k, v)
+        if (!yyjson_is_null(v) && !sl_json_field(&in_base, sl_json_view(k)))
+            put(d, out, k, yyjson_val_mut_copy(d, v));
+    sl_json_fields_done(&in_over);
+    sl_json_fields_done(&in_base);
+    return out;
 }
 
 /* ---- one replicated job ---- */
@@ -119,9 +149,9 @@ static void change_node(const struct train *t, yyjson_mut_val *c, bool trains, b
     if (!amounts || !resources)
         return;
     yyjson_mut_val *had = yyjson_mut_obj_get(c, "resources");
-    yyjson_mut_val *now = had ? merged(t->d, had, resources) : yyjson_val_mut_copy(t->d, resources);
-    if (now != had)
-        (void)yyjson_mut_obj_put(c, yyjson_mut_str(t->d, "resources"), now);
+    _cleanup_(sl_json_docp) yyjson_doc *base = had ? yyjson_mut_val_imut_copy(had, NULL) : NULL;
+    (void)yyjson_mut_obj_put(c, yyjson_mut_str(t->d, "resources"),
+                             merged(t->d, yyjson_doc_get_root(base), resources));
 }
 
 static int add_job(const struct train *t, yyjson_mut_val *rj, struct sl_jobkind_podsets *ret,
@@ -172,15 +202,28 @@ bool sl_jobkind_needs(const struct sl_jobkind *k, yyjson_val *o, struct sl_jobki
     return true;
 }
 
-static void patch_all(struct train *t, yyjson_mut_val **spec) {
+/* The base with one patch more; what 'held' had is freed. */
+static yyjson_val *patched(yyjson_val *base, yyjson_val *over, yyjson_doc **held) {
+    yyjson_mut_doc *d = yyjson_mut_doc_new(NULL);
+    yyjson_doc *made = yyjson_mut_val_imut_copy(merged(d, base, over), NULL);
+    yyjson_mut_doc_free(d);
+    yyjson_doc_free(*held);
+    *held = made;
+    return yyjson_doc_get_root(made);
+}
+
+/* The template of a runtime with all patches but ours. */
+static yyjson_mut_val *patch_all(const struct train *t, yyjson_val *spec) {
+    _cleanup_(sl_json_docp) yyjson_doc *held = NULL;
     size_t i, n;
     yyjson_val *p;
     yyjson_arr_foreach (sl_json_at(t->job, "spec.runtimePatches"), i, n, p) {
         yyjson_val *over = sl_json_at(p, "trainingRuntimeSpec.template.spec");
-        if (i < MAX_PATCHES && over &&
+        if (i < MAX_PATCHES && sl_json_size(over) &&
             strcmp(sl_json_str(p, "manager"), SL_JOBKIND_PATCH_MANAGER) != 0)
-            *spec = merged(t->d, *spec, over);
+            spec = patched(spec, over, &held);
     }
+    return spec ? yyjson_val_mut_copy(t->d, spec) : yyjson_mut_obj(t->d);
 }
 
 int jobkind_trainjob(yyjson_val *o, yyjson_val *runtime, struct sl_jobkind_podsets *ret,
@@ -196,8 +239,7 @@ int jobkind_trainjob(yyjson_val *o, yyjson_val *runtime, struct sl_jobkind_podse
         return sl_err_set(err, SL_ENOENT, "spec.runtimeRef: there is no runtime \"%.120s\"",
                           sl_json_str(o, "spec.runtimeRef.name"));
     t.d = yyjson_mut_doc_new(NULL);
-    yyjson_mut_val *spec = template ? yyjson_val_mut_copy(t.d, template) : yyjson_mut_obj(t.d);
-    patch_all(&t, &spec);
+    yyjson_mut_val *spec = patch_all(&t, template);
     yyjson_mut_arr_foreach (yyjson_mut_obj_get(spec, "replicatedJobs"), i, n, rj) {
         r = add_job(&t, rj, ret, err);
         if (r < 0)
