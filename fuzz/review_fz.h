@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "manager/admission/review.h"
+#include "manager/jobkinds/jobkinds.h"
 
 static inline const char *review_path(uint8_t first) {
     static const char *const paths[] = {
@@ -84,6 +85,21 @@ static inline bool some_owner(void *ctx, const char *ns, const struct sl_review_
     return (strlen(ns) + strlen(owner->name)) % 2 == 0;
 }
 
+/* One with a trainer of two nodes, whose launcher is placed together with it. */
+static inline yyjson_doc *some_runtime(void *ctx, const char *ns,
+                                       const struct sl_jobkind_need *need) {
+    static const char text[] =
+        "{\"spec\":{\"mlPolicy\":{\"numNodes\":2},\"template\":{\"spec\":{\"replicatedJobs\":["
+        "{\"name\":\"node\",\"template\":{\"metadata\":{\"labels\":{"
+        "\"trainer.kubeflow.org/trainjob-ancestor-step\":\"trainer\"}},\"spec\":{\"template\":{"
+        "\"metadata\":{\"annotations\":{\"kueue.x-k8s.io/podset-preferred-topology\":\"a/b\"}},"
+        "\"spec\":{\"containers\":[{\"name\":\"node\"}]}}}}},{\"name\":\"launcher\",\"template\":{"
+        "\"spec\":{\"template\":{\"spec\":{\"containers\":[{\"name\":\"c\"}]}}}}}]}}}}";
+
+    (void)ctx, (void)need;
+    return *ns ? yyjson_read(text, sizeof(text) - 1, 0) : NULL;
+}
+
 static struct sl_settings settings;
 static struct sl_review_view view = {
     .settings = &settings,
@@ -94,6 +110,7 @@ static struct sl_review_view view = {
     .ns_flux = some_name,
     .owner_managed = some_owner,
     .priority_class_exists = some_name,
+    .runtime = some_runtime,
 };
 
 static inline void set_gates(bool flipped, bool webhooks) {

@@ -6,8 +6,11 @@
 #ifndef SL_MANAGER_ADMISSION_VIEW_H
 #define SL_MANAGER_ADMISSION_VIEW_H
 
+#include <yyjson.h>
+
 #include "manager/config/config.h"
 
+struct sl_jobkind_need;
 struct sl_jobkinds;
 
 /* A controller ownerReference. */
@@ -36,6 +39,8 @@ struct sl_review_view {
      * name, or jobs without one are managed)? */
     bool (*owner_managed)(void *ctx, const char *ns, const struct sl_review_owner_ref *owner);
     bool (*priority_class_exists)(void *ctx, const char *name); /* WorkloadPriorityClass */
+    /* The runtime that a TrainJob needs, to be freed; NULL: there is none. */
+    yyjson_doc *(*runtime)(void *ctx, const char *ns, const struct sl_jobkind_need *need);
 };
 
 #endif

@@ -29,6 +29,7 @@
 
 struct cluster {
     bool default_queue, managed_owner, managed_ns, default_class, flux_ns;
+    const char *runtime;    /* the text of the one that there is: "tr" of a namespace; NULL: none */
     const char *dispatcher; /* the LocalQueue that sends work to other clusters; NULL: none */
 };
 
@@ -56,6 +57,14 @@ static inline bool fx_class_exists(void *ctx, const char *name) {
     return ((const struct cluster *)ctx)->default_class && strcmp(name, "default") == 0;
 }
 
+static inline yyjson_doc *fx_runtime(void *ctx, const char *ns,
+                                     const struct sl_jobkind_need *need) {
+    const struct cluster *c = ctx;
+    bool there =
+        c->runtime && !need->cluster && strcmp(ns, "ns") == 0 && strcmp(need->name, "tr") == 0;
+    return there ? yyjson_read(c->runtime, strlen(c->runtime), 0) : NULL;
+}
+
 struct fixture {
     struct cluster cluster;
     struct sl_settings settings;
@@ -80,6 +89,7 @@ static inline void begin(struct fixture *f, const char *object, const char *old,
     f->view.ns_flux = fx_ns_flux;
     f->view.owner_managed = fx_owner_managed;
     f->view.priority_class_exists = fx_class_exists;
+    f->view.runtime = fx_runtime;
     f->object = yyjson_read(object, strlen(object), 0);
     f->old = old ? yyjson_read(old, strlen(old), 0) : NULL;
     if (!f->object || (old && !f->old))

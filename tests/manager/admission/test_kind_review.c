@@ -414,6 +414,43 @@ static void test_too_many_podsets(void **state) {
           NO_GATE);
 }
 
+/* What a runtime says is checked with its TrainJob, and named after the job that is made of it. */
+static void test_trainjob_runtime(void **state) {
+    static const char runtime[] =
+        "{'spec':{'template':{'spec':{'replicatedJobs':[{'name':'node','replicas':1,'template':{"
+        "'spec':{'template':" POD(TWO) "}}}]}}}}";
+    static const char bad[] =
+        "job[node].annotations" MORE_THAN_ONE
+        ". Adjust either the \"TrainJob.spec.runtimePatches\" "
+        "or the \"TrainingRuntime.Template\" annotations for the corresponding Job";
+    static const struct {
+        const char *ref, *wanted;
+    } refs[] = {
+        {"'name':'tr','kind':'TrainingRuntime','apiGroup':'trainer.kubeflow.org'", bad},
+        {"'name':'other','kind':'TrainingRuntime'", ""}, /* not there yet */
+        {"'name':'tr'", ""},                             /* one of the cluster */
+    };
+
+    (void)state;
+    for (size_t i = 0; i < SL_LEN(refs); i++) {
+        struct fixture f = {.kind = TRAINJOB};
+        struct sl_buf text = SL_BUF(1 << 12);
+        char *object = NULL, *quoted, *there = json(runtime);
+        assert_true(asprintf(&object, OBJ(QN, "", "'runtimeRef':{%s}"), refs[i].ref) > 0);
+        quoted = json(object);
+        f.cluster.runtime = there;
+        begin(&f, quoted, NULL, NO_GATE);
+        assert_int_equal(adm_kind_validate(&f.call), 0);
+        sl_field_errs_print(&f.call.errs, &text);
+        assert_string_equal(sl_buf_str(&text), refs[i].wanted);
+        sl_buf_done(&text);
+        end(&f);
+        free(object);
+        free(quoted);
+        free(there);
+    }
+}
+
 static void test_spark_amounts(void **state) {
     (void)state;
     struct fixture f = {.kind = SPARK};
@@ -710,9 +747,9 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_created),       cmocka_unit_test(test_updated),
         cmocka_unit_test(test_kinds),         cmocka_unit_test(test_too_many_podsets),
-        cmocka_unit_test(test_spark_amounts), cmocka_unit_test(test_edits),
-        cmocka_unit_test(test_owners),        cmocka_unit_test(test_paths),
-        cmocka_unit_test(test_further_kind),
+        cmocka_unit_test(test_spark_amounts), cmocka_unit_test(test_trainjob_runtime),
+        cmocka_unit_test(test_edits),         cmocka_unit_test(test_owners),
+        cmocka_unit_test(test_paths),         cmocka_unit_test(test_further_kind),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -113,12 +113,16 @@ static void check_topology(struct sl_review_call *c, const struct sl_jobkind_pod
     c->errs.advice = NULL;
 }
 
-/* What its podsets cannot be made of is said by the controller, which knows more; refused is what
- * can never be one. */
+/* What its podsets cannot be made of is said by the controller, which knows more (a runtime that is
+ * not there yet); refused is what can never be one. */
 static int check_podsets(struct sl_review_call *c, bool managed) {
     struct sl_jobkind_podsets p;
+    struct sl_jobkind_need need;
     struct sl_err err;
-    int r = sl_jobkind_podsets_of(c->row, c->object, &p, &err);
+    bool needs = sl_jobkind_needs(c->row, c->object, &need);
+    _cleanup_(sl_json_docp) yyjson_doc *runtime =
+        needs ? c->view->runtime(c->view->ctx, c->ns, &need) : NULL;
+    int r = sl_jobkind_podsets_with(c->row, c->object, yyjson_doc_get_root(runtime), &p, &err);
 
     if (r >= 0 && adm_call_gate(c, SL_G_TOPOLOGY_AWARE_SCHEDULING) && !c->rules->no_topology)
         check_topology(c, &p);

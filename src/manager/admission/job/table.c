@@ -4,24 +4,15 @@
 
 #include "manager/admission/job/kind.h"
 
-/* Kinds that have a controller of their own, and no row among the others. */
-static const struct sl_jobkind apart[] = {
-    {.framework = "batch/job",
-     .group = "batch",
-     .version = "v1",
-     .kind = "Job",
-     .suspend = "spec.suspend",
-     .managed_by = "spec.managedBy",
-     .controller = "kubernetes.io/job-controller",
-     .elastic = true},
-    {.framework = "trainer.kubeflow.org/trainjob",
-     .group = "trainer.kubeflow.org",
-     .version = "v1alpha1",
-     .kind = "TrainJob",
-     .suspend = "spec.suspend",
-     .managed_by = "spec.managedBy",
-     .controller = "trainer.kubeflow.org/trainjob-controller"},
-};
+/* batch/v1 Jobs have a controller of their own, and no row among the others. */
+static const struct sl_jobkind batch = {.framework = "batch/job",
+                                        .group = "batch",
+                                        .version = "v1",
+                                        .kind = "Job",
+                                        .suspend = "spec.suspend",
+                                        .managed_by = "spec.managedBy",
+                                        .controller = "kubernetes.io/job-controller",
+                                        .elastic = true};
 
 /* Kueue lets JAXJobs and SparkApplications have no prebuilt Workload. */
 static const struct adm_kind kinds[] = {
@@ -82,7 +73,7 @@ static const struct sl_jobkind *find_row(const struct sl_jobkind *rows, uint32_t
 bool adm_kind_find(const struct sl_review_view *view, const char *object,
                    const struct sl_jobkind **ret_row, const struct adm_kind **ret_kind) {
     const struct sl_jobkinds *in = sl_jobkinds_built_in();
-    const struct sl_jobkind *row = find_row(apart, SL_LEN(apart), object);
+    const struct sl_jobkind *row = names(object, &batch) ? &batch : NULL;
 
     row = row ? row : find_row(in->v, in->n, object);
     *ret_kind = &others;

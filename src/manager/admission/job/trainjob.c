@@ -9,7 +9,6 @@
 #include "manager/admission/job/kind.h"
 
 #define PATCHES "spec.runtimePatches"
-#define MANAGER "kueue.x-k8s.io/manager"
 
 /* The template is nowhere in the object: it comes from the runtime. */
 const char *adm_trainjob_place(struct sl_review_call *c, const struct sl_jobkind_pods *p) {
@@ -23,7 +22,7 @@ int adm_trainjob_mutate(struct sl_review_call *c) {
 
     if (now && !yyjson_is_arr(now))
         return adm_call_refuse_type(c, SL_PATH(NULL, PATCHES), "a list");
-    if (sl_json_find(now, "manager", MANAGER))
+    if (sl_json_find(now, "manager", SL_JOBKIND_PATCH_MANAGER))
         return 0;
     spec = adm_edit_parent(c, adm_call_edit(c), NULL, PATCHES, &key);
     if (!spec)
@@ -34,7 +33,7 @@ int adm_trainjob_mutate(struct sl_review_call *c) {
         (void)yyjson_mut_obj_put(spec, yyjson_mut_str(c->edit, key), list);
     }
     patch = yyjson_mut_arr_add_obj(c->edit, list);
-    adm_edit_str(c, patch, "manager", MANAGER);
+    adm_edit_str(c, patch, "manager", SL_JOBKIND_PATCH_MANAGER);
     template = adm_edit_object(c, adm_edit_object(c, patch, "trainingRuntimeSpec"), "template");
     (void)adm_edit_object(c, template, "spec");
     return 0;

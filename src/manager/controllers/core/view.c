@@ -5,6 +5,7 @@
 #include "manager/controllers/core/bridge.h"
 #include "manager/controllers/core/kinds.h"
 #include "manager/controllers/core/lookup.h"
+#include "manager/controllers/job/job.h"
 
 #define MULTIKUEUE "kueue.x-k8s.io/multikueue"
 
@@ -55,6 +56,10 @@ static bool flux(void *ctx, const char *ns) {
     return mgr_ns_flux(ctx, ns);
 }
 
+static yyjson_doc *runtime(void *ctx, const char *ns, const struct sl_jobkind_need *need) {
+    return mgr_train_runtime(ctx, ns, need);
+}
+
 static bool class_exists(void *ctx, const char *name) {
     const struct sl_manager *m = ctx;
     return sl_inf_find(m->inf, REC_WORKLOAD_PRIORITY_CLASS, "", name) != NULL;
@@ -74,6 +79,7 @@ void mgr_view_init(struct sl_manager *m) {
         .ns_flux = flux,
         .owner_managed = owner_managed,
         .priority_class_exists = class_exists,
+        .runtime = runtime,
     };
 }
 
