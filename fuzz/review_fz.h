@@ -85,6 +85,11 @@ static inline bool some_owner(void *ctx, const char *ns, const struct sl_review_
     return (strlen(ns) + strlen(owner->name)) % 2 == 0;
 }
 
+static inline const struct sl_jobkind *no_kind(void *ctx, uint32_t i) {
+    (void)ctx, (void)i;
+    return NULL;
+}
+
 /* One with a trainer of two nodes, whose launcher is placed together with it. */
 static inline yyjson_doc *some_runtime(void *ctx, const char *ns,
                                        const struct sl_jobkind_need *need) {
@@ -110,6 +115,7 @@ static struct sl_review_view view = {
     .ns_flux = some_name,
     .owner_managed = some_owner,
     .priority_class_exists = some_name,
+    .further_kind = no_kind,
     .runtime = some_runtime,
 };
 

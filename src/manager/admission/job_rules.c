@@ -50,6 +50,7 @@ static bool is_named(const char *name, const struct sl_review_owner_ref *o) {
 
 bool adm_job_owner_enabled(const struct sl_review_call *c) {
     const struct sl_settings *s = c->view->settings;
+    const struct sl_jobkind *further;
     struct sl_review_owner_ref o;
 
     if (!adm_job_owner(c->object, &o))
@@ -60,7 +61,10 @@ bool adm_job_owner_enabled(const struct sl_review_call *c) {
     for (uint32_t i = 0; i < s->external_frameworks.n; i++)
         if (is_named(s->external_frameworks.v[i], &o))
             return true;
-    return c->view->kinds && sl_jobkind_by_gvk(c->view->kinds, o.api_version, o.kind);
+    for (uint32_t i = 0; (further = c->view->further_kind(c->view->ctx, i)); i++)
+        if (strcmp(further->kind, o.kind) == 0 && strcmp(further->api_version, o.api_version) == 0)
+            return true;
+    return false;
 }
 
 bool adm_job_owner_managed(const struct sl_review_call *c) {

@@ -10,8 +10,8 @@
 
 #include "manager/config/config.h"
 
+struct sl_jobkind;
 struct sl_jobkind_need;
-struct sl_jobkinds;
 
 /* A controller ownerReference. */
 struct sl_review_owner_ref {
@@ -21,9 +21,8 @@ struct sl_review_owner_ref {
 struct sl_review_view {
     void *ctx;
     const struct sl_settings *settings;
-    bool webhook[SL_FW_COUNT];       /* enabled admission webhooks */
-    bool flux;                       /* is there a queue on the resource graph? */
-    const struct sl_jobkinds *kinds; /* kinds of jobs that are not built in; NULL: none */
+    bool webhook[SL_FW_COUNT]; /* enabled admission webhooks */
+    bool flux;                 /* is there a queue on the resource graph? */
     /* A LocalQueue that is known and not stopped? */
     bool (*queue_open)(void *ctx, const char *ns, const char *name);
     bool (*queue_exists)(void *ctx, const char *ns, const char *name);
@@ -39,6 +38,8 @@ struct sl_review_view {
      * name, or jobs without one are managed)? */
     bool (*owner_managed)(void *ctx, const char *ns, const struct sl_review_owner_ref *owner);
     bool (*priority_class_exists)(void *ctx, const char *name); /* WorkloadPriorityClass */
+    /* Kinds of jobs that are not built in, by number; NULL: there are no more. */
+    const struct sl_jobkind *(*further_kind)(void *ctx, uint32_t i);
     /* The runtime that a TrainJob needs, to be freed; NULL: there is none. */
     yyjson_doc *(*runtime)(void *ctx, const char *ns, const struct sl_jobkind_need *need);
 };

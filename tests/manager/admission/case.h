@@ -60,6 +60,10 @@ static inline bool no_owner(void *ctx, const char *ns, const struct sl_review_ow
     return ns[0] == '\0' && owner->name[0] == '\0';
 }
 
+static inline const struct sl_jobkind *no_kind(void *ctx, uint32_t i) {
+    (void)ctx, (void)i;
+    return NULL;
+}
 static inline yyjson_doc *no_runtime(void *ctx, const char *ns,
                                      const struct sl_jobkind_need *need) {
     (void)ctx, (void)ns, (void)need;
@@ -84,6 +88,7 @@ static inline struct sl_review_view empty_view(struct sl_settings *settings, con
         .ns_flux = no_name,
         .owner_managed = no_owner,
         .priority_class_exists = no_name,
+        .further_kind = no_kind,
         .runtime = no_runtime,
     };
 }

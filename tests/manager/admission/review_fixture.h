@@ -29,7 +29,8 @@
 
 struct cluster {
     bool default_queue, managed_owner, managed_ns, default_class, flux_ns;
-    const char *runtime;    /* the text of the one that there is: "tr" of a namespace; NULL: none */
+    const char *runtime; /* the text of the one that there is: "tr" of a namespace; NULL: none */
+    const struct sl_jobkinds *kinds; /* that are not built in; NULL: none */
     const char *dispatcher; /* the LocalQueue that sends work to other clusters; NULL: none */
 };
 
@@ -57,6 +58,10 @@ static inline bool fx_class_exists(void *ctx, const char *name) {
     return ((const struct cluster *)ctx)->default_class && strcmp(name, "default") == 0;
 }
 
+static inline const struct sl_jobkind *fx_further_kind(void *ctx, uint32_t i) {
+    const struct sl_jobkinds *kinds = ((const struct cluster *)ctx)->kinds;
+    return kinds && i < kinds->n ? &kinds->v[i] : NULL;
+}
 static inline yyjson_doc *fx_runtime(void *ctx, const char *ns,
                                      const struct sl_jobkind_need *need) {
     const struct cluster *c = ctx;
@@ -89,6 +94,7 @@ static inline void begin(struct fixture *f, const char *object, const char *old,
     f->view.ns_flux = fx_ns_flux;
     f->view.owner_managed = fx_owner_managed;
     f->view.priority_class_exists = fx_class_exists;
+    f->view.further_kind = fx_further_kind;
     f->view.runtime = fx_runtime;
     f->object = yyjson_read(object, strlen(object), 0);
     f->old = old ? yyjson_read(old, strlen(old), 0) : NULL;

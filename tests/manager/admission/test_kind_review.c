@@ -727,7 +727,7 @@ static void test_further_kind(void **state) {
 
     (void)state;
     assert_int_equal(sl_jobkinds_parse("rows", row_text, strlen(row_text), false, &kinds, &err), 0);
-    f.view.kinds = kinds;
+    f.cluster.kinds = kinds;
     char *object = json(OBJ(QN, "", "'parts':[{'id':'a','pod':" POD(TWO) "}]"));
     begin(&f, object, NULL, NO_GATE);
     assert_int_equal(adm_kind_mutate(&f.call), 0);

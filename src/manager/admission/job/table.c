@@ -73,15 +73,15 @@ static const struct sl_jobkind *find_row(const struct sl_jobkind *rows, uint32_t
 bool adm_kind_find(const struct sl_review_view *view, const char *object,
                    const struct sl_jobkind **ret_row, const struct adm_kind **ret_kind) {
     const struct sl_jobkinds *in = sl_jobkinds_built_in();
-    const struct sl_jobkind *row = names(object, &batch) ? &batch : NULL;
+    const struct sl_jobkind *further, *row = names(object, &batch) ? &batch : NULL;
 
     row = row ? row : find_row(in->v, in->n, object);
     *ret_kind = &others;
     for (size_t i = 0; row && i < SL_LEN(kinds); i++)
         if (strcmp(kinds[i].framework, row->framework) == 0)
             *ret_kind = &kinds[i];
-    if (!row && view && view->kinds)
-        row = find_row(view->kinds->v, view->kinds->n, object);
+    for (uint32_t i = 0; !row && view && (further = view->further_kind(view->ctx, i)); i++)
+        row = names(object, further) ? further : NULL;
     *ret_row = row;
     return row;
 }

@@ -41,6 +41,7 @@ struct sl_manager_parts sl_manager_parts_parse(const char *list, const struct sl
                                       .tas = true,
                                       .provisioning = true,
                                       .elasticjobs = true,
+                                      .jobkinds = true,
                                       .masterqueue = true,
                                       .fluxqueue = true};
         memcpy(p.framework, s->framework, sizeof p.framework);
@@ -56,6 +57,7 @@ struct sl_manager_parts sl_manager_parts_parse(const char *list, const struct sl
                  {"tas", &p.tas},
                  {"provisioning", &p.provisioning},
                  {"elasticjobs", &p.elasticjobs},
+                 {"jobkinds", &p.jobkinds},
                  {"masterqueue", &p.masterqueue},
                  {"fluxqueue", &p.fluxqueue}};
     for (uint32_t i = 0; i < w.n; i++) {

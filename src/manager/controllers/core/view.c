@@ -56,6 +56,20 @@ static bool flux(void *ctx, const char *ns) {
     return mgr_ns_flux(ctx, ns);
 }
 
+/* Rows of users: no framework of ours, and queued as soon as they are read. */
+static const struct sl_jobkind *further_kind(void *ctx, uint32_t i) {
+    const struct sl_manager *m = ctx;
+    uint32_t at = 0;
+
+    for (uint32_t k; (k = mgr_job_each_kind(m, &at)) != REC_NAMESPACE;) {
+        const struct sl_jobkind *row = mgr_job_row(m, k);
+        bool user = row && sl_framework_find(row->framework) == SL_FW_COUNT;
+        if (user && mgr_job_enabled(m, k) && i-- == 0)
+            return row;
+    }
+    return NULL;
+}
+
 static yyjson_doc *runtime(void *ctx, const char *ns, const struct sl_jobkind_need *need) {
     return mgr_train_runtime(ctx, ns, need);
 }
@@ -79,6 +93,7 @@ void mgr_view_init(struct sl_manager *m) {
         .ns_flux = flux,
         .owner_managed = owner_managed,
         .priority_class_exists = class_exists,
+        .further_kind = further_kind,
         .runtime = runtime,
     };
 }
