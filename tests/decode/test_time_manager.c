@@ -72,6 +72,16 @@ static const struct grown_kind kinds[] = {
      "'metadata':{'annotations':{'" Q "pod-suspending-parent':'leaderworkerset'}},'spec':" POD_SPEC
      "}}}}",
      NULL},
+    {"kubeflow.org", "v1", "pytorchjobs",
+     "{" QUEUE ",'spec':{'runPolicy':{'suspend':true},'pytorchReplicaSpecs':{'Worker':{'replicas':2"
+     ",'template':{'metadata':{'labels':{'app':'a'}},'spec':" POD_SPEC "}}}}}",
+     NULL},
+    {"ray.io", "v1", "rayclusters",
+     "{" QUEUE
+     ",'spec':{'suspend':true,'enableInTreeAutoscaling':true,'headGroupSpec':{'template':{"
+     "'spec':" POD_SPEC
+     "}},'workerGroupSpecs':[{'groupName':'w','replicas':1,'template':{'spec':" POD_SPEC "}}]}}",
+     NULL},
     {"autoscaling.x-k8s.io", "v1", "provisioningrequests",
      "{'metadata':{'labels':{'" Q "managed':'true'}},'spec':{'provisioningClassName':"
      "'check-capacity.autoscaling.x-k8s.io','podSets':[{'podTemplateRef':{'name':'t'},'count':1}]}"
@@ -128,6 +138,26 @@ static const char definition[] =
         "'size':{'type':'integer'},'leaderTemplate':" CRD_TEMPLATE ",'workerTemplate':" CRD_TEMPLATE
         "}}",
         CONDITIONS);
+
+/* Rows of kinds of jobs: podsets in a map and in a list. */
+#define REPLICAS                                                                                   \
+    "{'type':'object','properties':{'replicas':{'type':'integer'},'template':" CRD_TEMPLATE "}}"
+static const char pytorchjobs[] =
+    CRD("kubeflow.org", "pytorchjobs", "PyTorchJob",
+        "'runPolicy':{'type':'object','properties':{'suspend':{'type':'boolean'}}},"
+        "'pytorchReplicaSpecs':{'type':'object','properties':{'Master':" REPLICAS
+        ",'Worker':" REPLICAS "}}",
+        CONDITIONS);
+static const char rayclusters[] =
+    CRD("ray.io", "rayclusters", "RayCluster",
+        "'suspend':{'type':'boolean'},'enableInTreeAutoscaling':{'type':'boolean'},"
+        "'headGroupSpec':{'type':'object','properties':{'template':" CRD_TEMPLATE "}},"
+        "'workerGroupSpecs':" LIST("'groupName':" TEXT
+                                   ",'replicas':{'type':'integer'},'template':" CRD_TEMPLATE),
+        CONDITIONS);
+static const struct fakeapi_kind of_jobs[] = {
+    {"kubeflow.org", "v1", "pytorchjobs", "PyTorchJob", FAKEAPI_NAMESPACED | FAKEAPI_STATUS, NULL},
+    {"ray.io", "v1", "rayclusters", "RayCluster", FAKEAPI_NAMESPACED | FAKEAPI_STATUS, NULL}};
 
 /* ---- the world ---- */
 
@@ -194,6 +224,8 @@ static void begin(struct manager *x) {
                                                    [SL_FW_POD] = true,
                                                    [SL_FW_DEPLOYMENT] = true,
                                                    [SL_FW_STATEFULSET] = true,
+                                                   [SL_FW_PYTORCHJOB] = true,
+                                                   [SL_FW_RAYCLUSTER] = true,
                                                    [SL_FW_LEADERWORKERSET] = true}};
     struct sl_warnings warnings;
     struct sl_err err;
@@ -201,6 +233,8 @@ static void begin(struct manager *x) {
     *x = (struct manager){.w = {.api = fakeapi_new(1), .ns = "ns", .run = run, .probe = probe},
                           .metrics = sl_metrics_new()};
     x->w.ctx = x;
+    for (size_t i = 0; i < SL_LEN(of_jobs); i++)
+        fakeapi_register(x->w.api, &of_jobs[i]);
     meter_init(&x->w.meter, fakeapi_port(x->w.api, 0));
     sl_warnings_init(&warnings);
     assert_int_equal(sl_settings_parse("test", CONFIG, strlen(CONFIG), "sluice-system", NULL,
@@ -305,6 +339,8 @@ static void every_list_and_map(void **state) {
 
     (void)state;
     grown_define(definition);
+    grown_define(pytorchjobs);
+    grown_define(rayclusters);
     begin(&x);
     fakeapi_on_write(x.w.api, answer_write, &x);
     probe(&x.w, true); /* what is in use is used */

@@ -156,11 +156,11 @@ struct mgr_rec_job {
     int32_t indexes; /* completed indexes below completions */
     uint32_t
         reported; /* hash of the last note about admission checks; or that it is nested too deep */
-    bool known;   /* in the indexes of the manager */
-    bool suspend, stopping, indexed_mode, started, failed;
-    bool starting; /* a start was sent, and it is not known what became of it */
-    bool injected; /* a TrainJob's patch was written since it was suspended */
-    uint8_t step;  /* in flight, enum mgr_job_step */
+    bool known : 1;    /* in the indexes of the manager */
+    bool starting : 1; /* a start was sent, and it is not known what became of it */
+    bool injected : 1; /* a TrainJob's patch was written since it was suspended */
+    bool suspend : 1, stopping : 1, indexed_mode : 1, started : 1, failed : 1;
+    uint8_t step; /* in flight, enum mgr_job_step */
 };
 
 static inline struct mgr_rec_job *mgr_job_of(struct sl_rec *r) {
