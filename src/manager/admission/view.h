@@ -6,7 +6,12 @@
 #ifndef SL_MANAGER_ADMISSION_VIEW_H
 #define SL_MANAGER_ADMISSION_VIEW_H
 
+#include <yyjson.h>
+
 #include "manager/config/config.h"
+
+struct sl_jobkind;
+struct sl_jobkind_need;
 
 /* A controller ownerReference. */
 struct sl_review_owner_ref {
@@ -21,6 +26,8 @@ struct sl_review_view {
     /* A LocalQueue that is known and not stopped? */
     bool (*queue_open)(void *ctx, const char *ns, const char *name);
     bool (*queue_exists)(void *ctx, const char *ns, const char *name);
+    /* Does its ClusterQueue send work to other clusters (a check of MultiKueue)? */
+    bool (*queue_dispatches)(void *ctx, const char *ns, const char *name);
     /* Does managedJobsNamespaceSelector choose this namespace? An unknown namespace counts by its
      * name label alone. */
     bool (*ns_managed)(void *ctx, const char *ns);
@@ -31,6 +38,10 @@ struct sl_review_view {
      * name, or jobs without one are managed)? */
     bool (*owner_managed)(void *ctx, const char *ns, const struct sl_review_owner_ref *owner);
     bool (*priority_class_exists)(void *ctx, const char *name); /* WorkloadPriorityClass */
+    /* Kinds of jobs that are not built in, by number; NULL: there are no more. */
+    const struct sl_jobkind *(*further_kind)(void *ctx, uint32_t i);
+    /* The runtime that a TrainJob needs, to be freed; NULL: there is none. */
+    yyjson_doc *(*runtime)(void *ctx, const char *ns, const struct sl_jobkind_need *need);
 };
 
 #endif

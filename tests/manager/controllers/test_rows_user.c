@@ -4,6 +4,7 @@
  * run time; and texts that are wrong, which hurt nobody else.
  */
 #include "flow_fixture.h"
+#include "manager/admission/review.h"
 
 #define MAPS "/api/v1/namespaces/sluice-system/configmaps"
 #define GANGS "/apis/example.dev/v1/namespaces/ns/gangs"
@@ -76,6 +77,11 @@ static const char *selected(struct world *w) {
     return sl_json_str(team, "pod.spec.nodeSelector.type");
 }
 
+/* Has admission a path for them? */
+static bool reviewed(struct world *w) {
+    return sl_review_path(sl_manager_view(w->m), "/mutate-example-dev-v1-gang");
+}
+
 static void test_queued(void **state) {
     (void)state;
     struct world w;
@@ -83,8 +89,10 @@ static void test_queued(void **state) {
     create(&w, GANGS, NEW_GANG);
     run(&w, SETTLE);
     assert_int_equal(workloads(&w), 0); /* nobody knows what it is */
+    assert_false(reviewed(&w));
     create(&w, MAPS, MAP("kinds", ROW));
     run(&w, SETTLE);
+    assert_true(reviewed(&w));
     assert_int_equal(workloads(&w), 1);
     assert_false(paused(&w));
     assert_string_equal(selected(&w), "spot");
@@ -114,6 +122,7 @@ static void test_taken_back(void **state) {
     assert_false(paused(&w));
     request(&w, SL_DELETE, MAPS "/kinds", NULL, NULL);
     run(&w, SETTLE);
+    assert_false(reviewed(&w));
     assert_int_equal(workloads(&w), 1);
     assert_false(paused(&w));
     patch(&w, KUEUE "/clusterqueues/cq", "{'spec':{'stopPolicy':'HoldAndDrain'}}");
