@@ -54,7 +54,7 @@ e2e: setup
 # All real operators, on a control plane and on sluice up: some quarter of an hour to build, once, and minutes to run.
 check-operators: all
 	@tests/e2e/kube/build >/dev/null && tests/e2e/kube/build all-operators >/dev/null
-	@SL_OPERATORS=all tests/e2e/run kube/test_operators.py kube/test_miniclusters.py up/test_operators.py
+	@SL_OPERATORS=all tests/e2e/run kube/test_operators.py kube/test_miniclusters.py up/test_hosted.py
 
 fuzz: setup build-fuzz/build.ninja
 	@ninja -C build-fuzz --quiet >&2

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Real operators with `sluice up` in place of a cluster.
 
-    SL_OPERATORS=all tests/e2e/run up/test_operators.py         # those that `make check` leaves out, too
-    SL_OPERATORS=kwok tests/e2e/run up/test_operators.py
+    SL_OPERATORS=all tests/e2e/run up/test_hosted.py         # those that `make check` leaves out, too
+    SL_OPERATORS=kwok tests/e2e/run up/test_hosted.py
 
 Which there are says kube/operators.modules, what their jobs look like kube/jobkinds.py.
 """
