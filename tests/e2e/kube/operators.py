@@ -28,6 +28,7 @@ import tempfile
 import kube
 import natsd
 from kube import Failure, Unavailable, until
+from sluice import established
 
 SERVICE = re.compile(r"^( *)service:\n +name: (\S+)\n +namespace: (\S+)\n +path: (\S+)\n", re.M)
 READY_SECONDS = 120
@@ -211,12 +212,11 @@ class Operator:
         self.certs = self.dir / "k8s-webhook-server" / "serving-certs"
         self.certs.mkdir(parents=True)
         objects = self._objects()
-        kinds = [f"crd/{name}" for kind, name, _ in objects if kind == "CustomResourceDefinition"]
         for chosen in (True, False):  # first the kinds, of which the others may be
             some = [text for kind, _, text in objects if (kind == "CustomResourceDefinition") == chosen]
             self._apply("\n---\n".join(some))
             if chosen:
-                self.cluster.kubectl("wait", "--for=condition=Established", "--timeout=60s", *kinds)
+                until(lambda: established(self.cluster), 60, f"the kinds of {self.name}")
         for path, data in self.recipe.changed.items():
             data = {key: self._filled(text) for key, text in data.items()}
             self.cluster.request("PATCH", f"/api/v1/namespaces/{path}", {"data": data}, "application/merge-patch+json")
