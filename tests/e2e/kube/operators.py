@@ -21,6 +21,7 @@ import pathlib
 import re
 import shutil
 import signal
+import ssl
 import string
 import subprocess
 import tempfile
@@ -32,6 +33,7 @@ from sluice import established
 
 SERVICE = re.compile(r"^( *)service:\n +name: (\S+)\n +namespace: (\S+)\n +path: (\S+)\n", re.M)
 READY_SECONDS = 120
+PRIVATE = {"HOME": "/tmp", "TMPDIR": "/tmp", "KUBECONFIG": "/tmp/kubeconfig"}
 CONTROLLER_RUNTIME = ("--metrics-bind-address=0", "--health-probe-bind-address=127.0.0.1:$health")
 # What they are told in a file of their own; JobSet and LeaderWorkerSet have the same form.
 CONFIG = """apiVersion: config.$group/v1alpha1
@@ -173,13 +175,14 @@ def build(name):
     return bin / name, bin.parent / "source"
 
 
-class Operator:
-    """One of RECIPES. `process`, `dir` and `ports` may be read."""
+class Process:
+    """One of a program that works with the API: in a folder of its own, gone afterwards. `process`, `dir` and `ports`
+    may be read."""
 
-    def __init__(self, name, cluster, flags=(), environment=None):
-        """flags, environment: more than the recipe has."""
-        self.name, self.cluster, self.recipe = name, cluster, RECIPES[name]
-        self.flags, self.environment = list(flags), environment or {}
+    ready_at = "/readyz"  # which path says that it is ready, or what it logs
+
+    def __init__(self, name, cluster):
+        self.name, self.cluster = name, cluster
         self.dir = self.process = None
         self.ports, self._kept = {}, contextlib.ExitStack()
 
@@ -199,13 +202,115 @@ class Operator:
             if self.dir:
                 shutil.rmtree(self.dir, ignore_errors=True)
 
-    # ---- what it needs ----
-
     def install(self):
-        """Applies its manifests and makes what the process needs; does not start it."""
-        self.program, self.source = build(self.name)
+        """Makes what the process needs; does not start it."""
         self.dir = pathlib.Path(tempfile.mkdtemp(prefix=f"sluice-{self.name}-"))
         self.ports = dict(zip(("health", "webhook"), kube.free_ports(2)))
+
+    def command(self):
+        """What is started, and its environment."""
+        raise NotImplementedError
+
+    def start(self, seconds=READY_SECONDS):
+        command, environment = self.command()
+        with open(self.dir / "log", "a") as log:
+            self._from = log.tell()
+            self.process = kube._spawner.submit(
+                subprocess.Popen,
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd=self.dir,
+                env={"GOGC": kube.GOGC, **os.environ, **environment},
+                start_new_session=True,
+            ).result()
+        try:
+            until(self.ready, seconds, "readiness")
+        except Failure as why:
+            raise Failure(f"{self.name}: {why}; the last that it logged:\n{self.log()}") from None
+        return self
+
+    def ready(self):
+        if self.process.poll() is not None:
+            raise Failure(f"it ended with {self.process.returncode}")
+        if not self.ready_at.startswith("/"):
+            return self.ready_at in (self.dir / "log").read_text(errors="replace")[self._from :]
+        connection = self.connection()
+        try:
+            connection.request("GET", self.ready_at)
+            return connection.getresponse().status == 200
+        except (OSError, http.client.HTTPException):
+            return False
+        finally:
+            connection.close()
+
+    def connection(self):
+        return http.client.HTTPConnection("127.0.0.1", self.ports["health"], timeout=10)
+
+    def stop(self, seconds=30):
+        if self.process and self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.process.wait(seconds)
+        self.kill9()
+
+    def kill9(self):
+        if self.process and self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+
+    def restart(self):
+        self.kill9()
+        return self.start()
+
+    def log(self, lines=40):
+        path = self.dir / "log" if self.dir else None
+        return "\n".join(path.read_text(errors="replace").splitlines()[-lines:]) if path and path.exists() else ""
+
+
+class Component(Process):
+    """kube-controller-manager or kube-scheduler, as administrator of another API server."""
+
+    ready_at = "/healthz"
+
+    def __init__(self, name, cluster, flags=()):
+        super().__init__(name, cluster)
+        self.flags = list(flags)
+
+    def command(self):
+        config = self.cluster.kubeconfig
+        flags = [
+            f"--kubeconfig={config}",
+            f"--authentication-kubeconfig={config}",
+            f"--authorization-kubeconfig={config}",
+            "--bind-address=127.0.0.1",
+            f"--secure-port={self.ports['health']}",
+            f"--cert-dir={self.dir}",
+            "--kube-api-qps=1000",
+            "--kube-api-burst=2000",
+            *self.flags,
+        ]
+        return ["setpriv", "--pdeathsig", "KILL", str(self.cluster.bin / self.name), *flags], {}
+
+    def connection(self):
+        insecure = ssl._create_unverified_context()  # it has made its certificate itself
+        return http.client.HTTPSConnection("127.0.0.1", self.ports["health"], timeout=10, context=insecure)
+
+
+class Operator(Process):
+    """One of RECIPES."""
+
+    def __init__(self, name, cluster, environment=None):
+        """environment: more than the recipe has."""
+        super().__init__(name, cluster)
+        self.recipe, self.environment = RECIPES[name], environment or {}
+        self.ready_at = self.recipe.ready
+
+    def install(self):
+        """Applies its manifests, too."""
+        self.program, self.source = build(self.name)
+        super().install()
         for name, port in self.recipe.ports.items():
             self._kept.enter_context(kube.claimed(port, self.name))
             self.ports[name] = port
@@ -296,37 +401,18 @@ class Operator:
         path.touch(mode=0o600)
         path.write_text(text)
 
-    # ---- life ----
-
-    def start(self, seconds=READY_SECONDS):
+    def command(self):
+        flags = [self._filled(flag) for flag in self.recipe.flags]
         environment = {
-            **os.environ,
             "HOME": str(self.dir),
             "TMPDIR": str(self.dir),
             "KUBECONFIG": str(self.dir / "kubeconfig"),
-            "GOGC": kube.GOGC,
             **self.recipe.environment,
             **self.environment,
         }
-        flags = [self._filled(flag) for flag in [*self.recipe.flags, *self.flags]]
-        command = ["setpriv", "--pdeathsig", "KILL", str(self.program), *flags]
         if self.recipe.private_tmp:
-            command = self._privately(flags)
-            environment.update(HOME="/tmp", TMPDIR="/tmp", KUBECONFIG="/tmp/kubeconfig")
-        with open(self.dir / "log", "a") as log:
-            self._from = log.tell()
-            self.process = kube._spawner.submit(
-                subprocess.Popen,
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                cwd=self.dir,
-                env=environment,
-                start_new_session=True,
-            ).result()
-        until(self.ready, seconds, f"{self.name} to be ready; it says:\n{self.log()}")
-        return self
+            return self._privately(flags), {**environment, **PRIVATE}
+        return ["setpriv", "--pdeathsig", "KILL", str(self.program), *flags], environment
 
     def _privately(self, flags):
         """Its folder is its /tmp, in a mount namespace of its own."""
@@ -337,40 +423,6 @@ class Operator:
             raise Unavailable(f"{self.name} needs a mount namespace of its own, and {' '.join(own)} is refused here")
         started = ["setpriv", "--pdeathsig", "KILL", "/tmp/program", *flags]
         return [*own, "sh", "-c", script, "sh", str(self.program), str(self.dir), *started]
-
-    def ready(self):
-        if self.process.poll() is not None:
-            raise Failure(f"{self.name} ended with {self.process.returncode}; the last that it logged:\n{self.log()}")
-        if not self.recipe.ready.startswith("/"):
-            return self.recipe.ready in (self.dir / "log").read_text(errors="replace")[self._from :]
-        connection = http.client.HTTPConnection("127.0.0.1", self.ports["health"], timeout=10)
-        try:
-            connection.request("GET", self.recipe.ready)
-            return connection.getresponse().status == 200
-        except (OSError, http.client.HTTPException):
-            return False
-        finally:
-            connection.close()
-
-    def stop(self, seconds=30):
-        if self.process and self.process.poll() is None:
-            self.process.send_signal(signal.SIGTERM)
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self.process.wait(seconds)
-        self.kill9()
-
-    def kill9(self):
-        if self.process and self.process.poll() is None:
-            self.process.kill()
-            self.process.wait()
-
-    def restart(self):
-        self.kill9()
-        return self.start()
-
-    def log(self, lines=40):
-        path = self.dir / "log" if self.dir else None
-        return "\n".join(path.read_text(errors="replace").splitlines()[-lines:]) if path and path.exists() else ""
 
 
 class Operators:
