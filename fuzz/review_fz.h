@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "manager/admission/review.h"
+#include "manager/jobkinds/jobkinds.h"
 
 static inline const char *review_path(uint8_t first) {
     static const char *const paths[] = {
@@ -40,6 +41,26 @@ static inline const char *review_path(uint8_t first) {
         "/mutate-flux-apps-v1-replicaset",
         "/mutate-flux-apps-v1-statefulset",
         "/validate-jobs-converged-computing-org-v1alpha1-fluxjob",
+        "/mutate-jobset-x-k8s-io-v1alpha2-jobset",
+        "/validate-jobset-x-k8s-io-v1alpha2-jobset",
+        "/mutate-kubeflow-org-v2beta1-mpijob",
+        "/validate-kubeflow-org-v2beta1-mpijob",
+        "/mutate-kubeflow-org-v1-pytorchjob",
+        "/validate-kubeflow-org-v1-pytorchjob",
+        "/mutate-kubeflow-org-v1-tfjob",
+        "/validate-kubeflow-org-v1-tfjob",
+        "/mutate-trainer-kubeflow-org-v1alpha1-trainjob",
+        "/validate-trainer-kubeflow-org-v1alpha1-trainjob",
+        "/mutate-ray-io-v1-raycluster",
+        "/validate-ray-io-v1-raycluster",
+        "/mutate-ray-io-v1-rayjob",
+        "/validate-ray-io-v1-rayjob",
+        "/mutate-ray-io-v1-rayservice",
+        "/validate-ray-io-v1-rayservice",
+        "/mutate-workload-codeflare-dev-v1beta2-appwrapper",
+        "/validate-workload-codeflare-dev-v1beta2-appwrapper",
+        "/mutate-sparkoperator-k8s-io-v1beta2-sparkapplication",
+        "/validate-sparkoperator-k8s-io-v1beta2-sparkapplication",
     };
     return paths[(first & 0x7f) % (sizeof(paths) / sizeof(paths[0]))];
 }
@@ -64,15 +85,32 @@ static inline bool some_owner(void *ctx, const char *ns, const struct sl_review_
     return (strlen(ns) + strlen(owner->name)) % 2 == 0;
 }
 
+/* One with a trainer of two nodes, whose launcher is placed together with it. */
+static inline yyjson_doc *some_runtime(void *ctx, const char *ns,
+                                       const struct sl_jobkind_need *need) {
+    static const char text[] =
+        "{\"spec\":{\"mlPolicy\":{\"numNodes\":2},\"template\":{\"spec\":{\"replicatedJobs\":["
+        "{\"name\":\"node\",\"template\":{\"metadata\":{\"labels\":{"
+        "\"trainer.kubeflow.org/trainjob-ancestor-step\":\"trainer\"}},\"spec\":{\"template\":{"
+        "\"metadata\":{\"annotations\":{\"kueue.x-k8s.io/podset-preferred-topology\":\"a/b\"}},"
+        "\"spec\":{\"containers\":[{\"name\":\"node\"}]}}}}},{\"name\":\"launcher\",\"template\":{"
+        "\"spec\":{\"template\":{\"spec\":{\"containers\":[{\"name\":\"c\"}]}}}}}]}}}}";
+
+    (void)ctx, (void)need;
+    return *ns ? yyjson_read(text, sizeof(text) - 1, 0) : NULL;
+}
+
 static struct sl_settings settings;
 static struct sl_review_view view = {
     .settings = &settings,
     .queue_open = some_queue,
     .queue_exists = some_queue,
+    .queue_dispatches = some_queue,
     .ns_managed = some_name,
     .ns_flux = some_name,
     .owner_managed = some_owner,
     .priority_class_exists = some_name,
+    .runtime = some_runtime,
 };
 
 static inline void set_gates(bool flipped, bool webhooks) {

@@ -118,6 +118,8 @@ struct sl_apiserver_spec {
     /* Our own admission, called like a webhook: the path of a review ("/mutate-batch-v1-job"), its
      * body in, a response out; the HTTP status is returned. NULL: none. */
     int (*review)(void *ctx, const char *path, const char *body, size_t len, struct sl_buf *out);
+    /* Has it this path? Asked for kinds that are made by definitions. NULL: for none of them. */
+    bool (*reviews)(void *ctx, const char *path);
     void *ctx;
     /* Jobs and pods without a queue name are reviewed too (manageJobsWithoutQueueName, pods of all
      * namespaces). */

@@ -137,6 +137,12 @@ static int review(void *ctx, const char *path, const char *body, size_t len, str
     return sl_review(sl_manager_view(u->manager), path, body, len, out);
 }
 
+static bool reviews(void *ctx, const char *path) {
+    const struct up *u = ctx;
+
+    return sl_review_path(sl_manager_view(u->manager), path);
+}
+
 static const char *unready(void *ctx) {
     struct up *u = ctx;
 
@@ -320,6 +326,7 @@ static int start_api(struct up *u, struct sl_err *err) {
         .version = KUBERNETES,
         .address = u->address,
         .review = review,
+        .reviews = reviews,
         .ctx = u,
         .review_unlabelled = u->settings->manage_without_queue,
         .queues_namespace = queues_namespace,

@@ -322,6 +322,9 @@ void sl_rec_build_patch(const struct sl_rec *r, const char *subresource, struct 
 void sl_rec_put_guard(struct sl_jw *j, const struct sl_rec *r);
 /* Both. */
 void sl_rec_build_guarded(const struct sl_rec *r, const char *subresource, struct sl_write *w);
+/* A JSON patch of the object, which carries the version likewise: the body stands open for further
+ * operations. */
+void sl_rec_build_ops(const struct sl_rec *r, struct sl_write *w);
 /* Forced server-side apply; the body stands open after its metadata:
  * `{"apiVersion":…,"metadata":{…}`. */
 void sl_rec_build_apply(const struct sl_rec *r, const char *subresource, const char *manager,

@@ -57,6 +57,17 @@ void sl_rec_build_guarded(const struct sl_rec *r, const char *subresource, struc
     sl_rec_put_guard(&w->json, r);
 }
 
+void sl_rec_build_ops(const struct sl_rec *r, struct sl_write *w) {
+    set_request(w, SL_PATCH, SL_JSON_PATCH);
+    change(r, NULL, manager_of(r), w);
+    sl_jw_array(&w->json, NULL);
+    sl_jw_object(&w->json, NULL);
+    sl_jw_str(&w->json, "op", "replace"); /* a 'test' would be answered 422, which is final */
+    sl_jw_str(&w->json, "path", "/metadata/resourceVersion");
+    sl_jw_strf(&w->json, "value", "%llu", (unsigned long long)r->rv);
+    sl_jw_end(&w->json);
+}
+
 void sl_rec_build_apply(const struct sl_rec *r, const char *subresource, const char *manager,
                         struct sl_write *w) {
     const struct sl_rec_kind *k = r->table->kind;

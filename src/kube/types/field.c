@@ -117,6 +117,9 @@ static void print_bad(struct sl_buf *out, struct sl_field_value bad) {
     case SL_FIELD_VALUE_INT:
         sl_buf_printf(out, ": %lld", (long long)bad.num);
         return;
+    case SL_FIELD_VALUE_BOOL:
+        sl_buf_puts(out, bad.num ? ": true" : ": false");
+        return;
     case SL_FIELD_VALUE_JSON:
         sl_buf_puts(out, ": ");
         print_json(out, bad.json);
@@ -154,8 +157,8 @@ static void vadd(struct sl_field_errs *e, const char *kind, const struct sl_path
     sl_buf_printf(&text, ": %s", kind);
     print_bad(&text, bad);
     sl_vfmt_short(detail, sizeof(detail), fmt, ap);
-    if (*detail)
-        sl_buf_printf(&text, ": %s", detail);
+    if (*detail || e->advice)
+        sl_buf_printf(&text, ": %s%s", detail, e->advice ? e->advice : "");
     keep_error(e, &text);
 }
 
@@ -247,6 +250,24 @@ void sl_field_immutable(struct sl_field_errs *e, const struct sl_path *at, yyjso
                         yyjson_val *old) {
     if (!sl_json_same(now, old))
         sl_field_invalid(e, at, sl_field_value_json(now), "%s", SL_FIELD_IMMUTABLE);
+}
+
+/* Of one error, the field with the colon after it. */
+static int by_field(const char *a, const char *b) {
+    size_t an = (size_t)(strstr(a, ": ") - a), bn = (size_t)(strstr(b, ": ") - b);
+    int order = memcmp(a, b, an < bn ? an : bn);
+
+    return order ? order : (an > bn) - (an < bn);
+}
+
+void sl_field_errs_sort(struct sl_field_errs *e) {
+    for (uint32_t i = 1; i < e->n; i++) {
+        const char *text = e->text[i];
+        uint32_t k = i;
+        for (; k > 0 && by_field(e->text[k - 1], text) > 0; k--)
+            e->text[k] = e->text[k - 1];
+        e->text[k] = text;
+    }
 }
 
 /* Duplicates are printed once. */

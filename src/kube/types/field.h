@@ -35,7 +35,13 @@ void sl_path_print(const struct sl_path *p, struct sl_buf *out);
 /* ---- the value that is wrong ---- */
 
 struct sl_field_value {
-    enum { SL_FIELD_VALUE_NONE, SL_FIELD_VALUE_STR, SL_FIELD_VALUE_INT, SL_FIELD_VALUE_JSON } kind;
+    enum {
+        SL_FIELD_VALUE_NONE,
+        SL_FIELD_VALUE_STR,
+        SL_FIELD_VALUE_INT,
+        SL_FIELD_VALUE_BOOL,
+        SL_FIELD_VALUE_JSON
+    } kind;
     union {
         struct {
             const char *s;
@@ -51,6 +57,9 @@ static inline struct sl_field_value sl_field_value_none(void) {
 }
 static inline struct sl_field_value sl_field_value_int(int64_t num) {
     return (struct sl_field_value){.kind = SL_FIELD_VALUE_INT, .num = num};
+}
+static inline struct sl_field_value sl_field_value_bool(bool b) {
+    return (struct sl_field_value){.kind = SL_FIELD_VALUE_BOOL, .num = b};
 }
 /* Any JSON value; NULL is null. */
 static inline struct sl_field_value sl_field_value_json(yyjson_val *v) {
@@ -74,8 +83,9 @@ struct sl_field_errs {
     struct sl_arena *arena;
     const char *text[SL_FIELD_ERRS_MAX];
     uint32_t n, dropped;
-    bool repeats; /* duplicates are stored twice; still printed once */
-    bool silent;  /* messages are not needed: errors are only counted */
+    bool repeats;       /* duplicates are stored twice; still printed once */
+    bool silent;        /* messages are not needed: errors are only counted */
+    const char *advice; /* ends each detail while it is set */
 };
 
 /* One value with a detail, which may be "". */
@@ -103,6 +113,8 @@ void sl_field_too_long(struct sl_field_errs *e, const struct sl_path *at, size_t
 void sl_field_immutable(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *now,
                         yyjson_val *old);
 
+/* By field; those of one field stay in their order. */
+void sl_field_errs_sort(struct sl_field_errs *e);
 /* "e", or "[e1, e2]". Nothing if there are no errors. */
 void sl_field_errs_print(const struct sl_field_errs *e, struct sl_buf *out);
 

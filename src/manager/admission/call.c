@@ -37,6 +37,13 @@ int adm_call_refuse(struct sl_review_call *c, int code, const char *fmt, ...) {
     return code;
 }
 
+int adm_call_refuse_type(struct sl_review_call *c, const struct sl_path *at, const char *expected) {
+    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF_SHORT(TEXT_MAX_BYTES);
+
+    sl_path_print(at, &text);
+    return adm_call_refuse(c, 400, "%s: expected %s", sl_buf_str(&text), expected);
+}
+
 /* ---- editing ---- */
 
 yyjson_mut_val *adm_call_edit(struct sl_review_call *c) {
@@ -62,6 +69,24 @@ yyjson_mut_val *adm_edit_object(struct sl_review_call *c, yyjson_mut_val *parent
         put_edit_field(c, parent, key, v);
     }
     return v;
+}
+
+yyjson_mut_val *adm_edit_parent(struct sl_review_call *c, yyjson_mut_val *root,
+                                const struct sl_path *at, const char *path, const char **ret_key) {
+    const char *step = path;
+
+    for (const char *dot; (dot = strchr(step, '.')); step = dot + 1) {
+        const char *key = sl_arena_strndup(c->arena, step, (size_t)(dot - step));
+        yyjson_mut_val *next = yyjson_mut_obj_get(root, key);
+        if (next && !yyjson_mut_is_obj(next) && !yyjson_mut_is_null(next)) {
+            const char *here = sl_arena_strndup(c->arena, path, (size_t)(dot - path));
+            (void)adm_call_refuse_type(c, SL_PATH(at, here), "an object");
+            return NULL;
+        }
+        root = adm_edit_object(c, root, key);
+    }
+    *ret_key = step;
+    return root;
 }
 
 void adm_edit_str(struct sl_review_call *c, yyjson_mut_val *parent, const char *key,

@@ -2,7 +2,7 @@
 /*
  * One admission request in a handler. A handler of a path is
  *
- *     int sl_review_job_validate(struct sl_review_call *c);
+ *     int sl_review_pod_validate(struct sl_review_call *c);
  *
  * It reads c->object (and c->old on an update), reports validation errors with the sl_field_*
  * functions on &c->errs, warns with adm_call_warn, or, if it mutates, changes the copy that
@@ -23,6 +23,9 @@ enum sl_review_op { SL_REVIEW_CREATE, SL_REVIEW_UPDATE };
 
 #define SL_CALL_MAX_WARNINGS 64u
 
+struct adm_kind;
+struct sl_jobkind;
+
 struct sl_review_call {
     const struct sl_review_view *view;
     enum sl_review_op op;
@@ -30,6 +33,8 @@ struct sl_review_call {
     const char *group, *kind;            /* of the object, as the request says; "" likewise */
     yyjson_val *object, *old;            /* old is NULL on CREATE */
     yyjson_val *user;                    /* userInfo: who sent it; NULL: not known */
+    const struct sl_jobkind *row;        /* of a job: its kind (job/kind.h) */
+    const struct adm_kind *rules;
     struct sl_arena *arena;
     struct sl_field_errs errs;
     const char *warnings[SL_CALL_MAX_WARNINGS];
@@ -51,12 +56,20 @@ void adm_call_warn(struct sl_review_call *c, const char *fmt, ...) _printf_(2, 3
  * then not reported. Returns the code. */
 int adm_call_refuse(struct sl_review_call *c, int code, const char *fmt, ...) _printf_(3, 4);
 
+/* The same with 400: the value at a path is not as expected ("a list"). */
+int adm_call_refuse_type(struct sl_review_call *c, const struct sl_path *at, const char *expected);
+
 /* ---- for handlers that mutate ---- */
 
 /* The desired object: a copy, made on the first call. */
 yyjson_mut_val *adm_call_edit(struct sl_review_call *c);
 /* The object under key, made if it is not there (or is null). */
 yyjson_mut_val *adm_edit_object(struct sl_review_call *c, yyjson_mut_val *parent, const char *key);
+/* The object that has the last step of a dotted path below root, made where it is not there. NULL,
+ * and refused with 400, if something else is on the way; 'at' is the path of root, NULL of the
+ * whole. */
+yyjson_mut_val *adm_edit_parent(struct sl_review_call *c, yyjson_mut_val *root,
+                                const struct sl_path *at, const char *path, const char **ret_key);
 /* Set a field, whether or not it was there. Key and text are copied. */
 void adm_edit_str(struct sl_review_call *c, yyjson_mut_val *parent, const char *key, const char *s);
 void adm_edit_bool(struct sl_review_call *c, yyjson_mut_val *parent, const char *key, bool b);
@@ -76,9 +89,7 @@ void adm_edit_gate(struct sl_review_call *c, yyjson_mut_val *spec, const char *g
 void adm_rule_admission_gated_by(struct sl_review_call *c);
 
 /* ---- handlers in files of their own ---- */
-int sl_review_job_mutate(struct sl_review_call *c);   /* job_review.c */
-int sl_review_job_validate(struct sl_review_call *c); /* job_review.c */
-int sl_review_pod_mutate(struct sl_review_call *c);   /* pod_review.c */
+int sl_review_pod_mutate(struct sl_review_call *c); /* pod_review.c */
 int sl_review_pod_validate(struct sl_review_call *c);
 int sl_review_deployment_mutate(struct sl_review_call *c); /* serving_review.c */
 int sl_review_deployment_validate(struct sl_review_call *c);

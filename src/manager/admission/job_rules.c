@@ -7,6 +7,7 @@
 
 #include "kube/types/syntax.h"
 #include "manager/admission/fluxqueue.h"
+#include "manager/jobkinds/jobkinds.h"
 
 #define LABELS SL_PATH(NULL, "metadata.labels")
 #define ANNOTATIONS SL_PATH(NULL, "metadata.annotations")
@@ -16,30 +17,6 @@ static const char *or_empty(const char *s) {
 }
 
 /* ---- owners ---- */
-
-/* The kinds of the frameworks, as owners name them. */
-static const struct {
-    const char *api_version, *kind;
-} owner_kinds[SL_FW_COUNT] = {
-    [SL_FW_JOB] = {"batch/v1", "Job"},
-    [SL_FW_POD] = {"v1", "Pod"},
-    [SL_FW_DEPLOYMENT] = {"apps/v1", "Deployment"},
-    [SL_FW_STATEFULSET] = {"apps/v1", "StatefulSet"},
-    [SL_FW_LEADERWORKERSET] = {"leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet"},
-    [SL_FW_JOBSET] = {"jobset.x-k8s.io/v1alpha2", "JobSet"},
-    [SL_FW_MPIJOB] = {"kubeflow.org/v2beta1", "MPIJob"},
-    [SL_FW_PYTORCHJOB] = {"kubeflow.org/v1", "PyTorchJob"},
-    [SL_FW_TFJOB] = {"kubeflow.org/v1", "TFJob"},
-    [SL_FW_PADDLEJOB] = {"kubeflow.org/v1", "PaddleJob"},
-    [SL_FW_XGBOOSTJOB] = {"kubeflow.org/v1", "XGBoostJob"},
-    [SL_FW_JAXJOB] = {"kubeflow.org/v1", "JAXJob"},
-    [SL_FW_TRAINJOB] = {"trainer.kubeflow.org/v1alpha1", "TrainJob"},
-    [SL_FW_RAYCLUSTER] = {"ray.io/v1", "RayCluster"},
-    [SL_FW_RAYJOB] = {"ray.io/v1", "RayJob"},
-    [SL_FW_RAYSERVICE] = {"ray.io/v1", "RayService"},
-    [SL_FW_APPWRAPPER] = {"workload.codeflare.dev/v1beta2", "AppWrapper"},
-    [SL_FW_SPARKAPPLICATION] = {"sparkoperator.k8s.io/v1beta2", "SparkApplication"},
-};
 
 bool adm_job_owner(yyjson_val *object, struct sl_review_owner_ref *ret) {
     size_t i, n;
@@ -56,13 +33,13 @@ bool adm_job_owner(yyjson_val *object, struct sl_review_owner_ref *ret) {
     return false;
 }
 
-/* "Kind.version.group", as external frameworks are named. */
-static bool is_external(const char *name, const struct sl_review_owner_ref *o) {
-    const char *slash = strchr(o->api_version, '/'), *version = slash ? slash + 1 : "";
+/* "Kind.version.group", as frameworks are named; the group may be empty. */
+static bool is_named(const char *name, const struct sl_review_owner_ref *o) {
+    const char *slash = strchr(o->api_version, '/'), *version = slash ? slash + 1 : o->api_version;
     size_t kind_len = strlen(o->kind), version_len = strlen(version);
     size_t group_len = slash ? (size_t)(slash - o->api_version) : 0;
 
-    if (!slash || strncmp(name, o->kind, kind_len) != 0 || name[kind_len] != '.')
+    if (strncmp(name, o->kind, kind_len) != 0 || name[kind_len] != '.')
         return false;
     name += kind_len + 1;
     if (strncmp(name, version, version_len) != 0 || name[version_len] != '.')
@@ -77,14 +54,13 @@ bool adm_job_owner_enabled(const struct sl_review_call *c) {
 
     if (!adm_job_owner(c->object, &o))
         return false;
-    for (uint32_t f = 0; f < SL_FW_COUNT; f++)
-        if (s->framework[f] && strcmp(owner_kinds[f].kind, o.kind) == 0 &&
-            strcmp(owner_kinds[f].api_version, o.api_version) == 0)
+    for (enum sl_framework f = 0; f < SL_FW_COUNT; f++)
+        if (s->framework[f] && is_named(sl_framework_kind(f), &o))
             return true;
     for (uint32_t i = 0; i < s->external_frameworks.n; i++)
-        if (is_external(s->external_frameworks.v[i], &o))
+        if (is_named(s->external_frameworks.v[i], &o))
             return true;
-    return false;
+    return c->view->kinds && sl_jobkind_by_gvk(c->view->kinds, o.api_version, o.kind);
 }
 
 bool adm_job_owner_managed(const struct sl_review_call *c) {
@@ -118,6 +94,11 @@ void adm_job_default_labels(struct sl_review_call *c) {
     if (takes_default_queue(c))
         adm_edit_label(c, SL_QUEUE_LABEL, SL_DEFAULT_NAME);
     adm_job_default_class(c);
+}
+
+const char *adm_job_queue(const struct sl_review_call *c) {
+    const char *queue = sl_json_label_opt(c->object, SL_QUEUE_LABEL);
+    return takes_default_queue(c) ? SL_DEFAULT_NAME : queue;
 }
 
 bool adm_job_waits(const struct sl_review_call *c) {
@@ -279,11 +260,9 @@ void adm_rule_priority_update(struct sl_review_call *c, bool suspended) {
 
 static void update_elastic(struct sl_review_call *c) {
     bool now = adm_job_elastic(c, c->object);
-    if (now == adm_job_elastic(c, c->old))
-        return;
-    _cleanup_(sl_json_docp) yyjson_doc *word = yyjson_read(now ? "true" : "false", now ? 4 : 5, 0);
-    sl_field_invalid(&c->errs, SL_PATH_KEY(ANNOTATIONS, SL_ELASTIC_KEY),
-                     sl_field_value_json(yyjson_doc_get_root(word)), "%s", SL_FIELD_IMMUTABLE);
+    if (now != adm_job_elastic(c, c->old))
+        sl_field_invalid(&c->errs, SL_PATH_KEY(ANNOTATIONS, SL_ELASTIC_KEY),
+                         sl_field_value_bool(now), "%s", SL_FIELD_IMMUTABLE);
 }
 
 void adm_rule_job_update(struct sl_review_call *c, const struct adm_job_facts *f) {

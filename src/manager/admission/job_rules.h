@@ -17,6 +17,8 @@
 #define SL_MANAGED_KEY "kueue.x-k8s.io/managed" /* a label "true", and a finalizer */
 #define SL_PARENT_KEY "kueue.x-k8s.io/pod-suspending-parent"
 #define SL_POD_GROUP_KEY "kueue.x-k8s.io/pod-group-name"
+#define SL_INDEX_OFFSET_KEY "kueue.x-k8s.io/pod-index-offset"
+#define SL_MULTIKUEUE "kueue.x-k8s.io/multikueue"
 
 /* What the rules have to know of a kind and of the object under review. */
 struct adm_job_facts {
@@ -63,6 +65,8 @@ void adm_job_default_labels(struct sl_review_call *c);
 void adm_job_default_class(struct sl_review_call *c); /* the second alone */
 /* Is there an open LocalQueue of that name, and is it not queued on the resource graph? */
 bool adm_job_default_queue(const struct sl_review_call *c);
+/* The queue that it names with those labels; NULL: none. */
+const char *adm_job_queue(const struct sl_review_call *c);
 /* Has it to be suspended until it is admitted, with those labels? */
 bool adm_job_waits(const struct sl_review_call *c);
 
@@ -75,6 +79,13 @@ bool adm_go_bool(struct sl_review_call *c, const char *s, bool *ret, const char 
 
 #define SL_REQUIRED_TOPOLOGY "kueue.x-k8s.io/podset-required-topology"
 #define SL_PREFERRED_TOPOLOGY "kueue.x-k8s.io/podset-preferred-topology"
+#define SL_PODSET_GROUP "kueue.x-k8s.io/podset-group-name"
+
+struct adm_podset {
+    const char *at; /* the path of the metadata of its template */
+    yyjson_val *annotations;
+    int64_t count;
+};
 
 /* The annotations of a pod template, whose metadata is at 'meta'. Returns whether they are
  * valid. */
@@ -83,5 +94,8 @@ bool adm_rule_topology(struct sl_review_call *c, const struct sl_path *meta,
 /* Slices may not be larger than the podset. After adm_rule_topology. */
 void adm_rule_topology_size(struct sl_review_call *c, const struct sl_path *meta,
                             yyjson_val *annotations, int64_t pods);
+/* Podsets of the same group name: there are two, one of them is a single pod, and both request the
+ * same level. */
+void adm_rule_topology_groups(struct sl_review_call *c, const struct adm_podset *v, size_t n);
 
 #endif

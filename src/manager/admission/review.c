@@ -12,6 +12,7 @@
 #include "manager/admission/call.h"
 #include "manager/admission/convert.h"
 #include "manager/admission/handlers.h"
+#include "manager/admission/job/kind.h"
 #include "manager/admission/patch.h"
 
 /* Beyond what the request brought, a handler makes only messages. */
@@ -24,7 +25,7 @@ static int allow(struct sl_review_call *c) {
     return 0;
 }
 
-/* To let an integration act, name its functions here. */
+/* Jobs have rows of their own (job/table.c). */
 static const struct row {
     const char *object; /* the path is "/mutate-" or "/validate-" and this */
     sl_review_fn mutate, validate;
@@ -48,7 +49,6 @@ static const struct row {
      CORE},
     {"flux-apps-v1-statefulset", sl_review_flux_statefulset_mutate, sl_review_flux_set_validate,
      CORE},
-    {"batch-v1-job", sl_review_job_mutate, sl_review_job_validate, SL_FW_JOB},
     {"-v1-pod", sl_review_pod_mutate, sl_review_pod_validate, SL_FW_POD},
     {"apps-v1-deployment", sl_review_deployment_mutate, sl_review_deployment_validate,
      SL_FW_DEPLOYMENT},
@@ -56,19 +56,6 @@ static const struct row {
      SL_FW_STATEFULSET},
     {"leaderworkerset-x-k8s-io-v1-leaderworkerset", sl_review_leaderworkerset_mutate,
      sl_review_leaderworkerset_validate, SL_FW_LEADERWORKERSET},
-    {"jobset-x-k8s-io-v1alpha2-jobset", allow, allow, SL_FW_JOBSET},
-    {"kubeflow-org-v2beta1-mpijob", allow, allow, SL_FW_MPIJOB},
-    {"kubeflow-org-v1-pytorchjob", allow, allow, SL_FW_PYTORCHJOB},
-    {"kubeflow-org-v1-tfjob", allow, allow, SL_FW_TFJOB},
-    {"kubeflow-org-v1-paddlejob", allow, allow, SL_FW_PADDLEJOB},
-    {"kubeflow-org-v1-xgboostjob", allow, allow, SL_FW_XGBOOSTJOB},
-    {"kubeflow-org-v1-jaxjob", allow, allow, SL_FW_JAXJOB},
-    {"trainer-kubeflow-org-v1alpha1-trainjob", allow, allow, SL_FW_TRAINJOB},
-    {"ray-io-v1-raycluster", allow, allow, SL_FW_RAYCLUSTER},
-    {"ray-io-v1-rayjob", allow, allow, SL_FW_RAYJOB},
-    {"ray-io-v1-rayservice", allow, allow, SL_FW_RAYSERVICE},
-    {"workload-codeflare-dev-v1beta2-appwrapper", allow, allow, SL_FW_APPWRAPPER},
-    {"sparkoperator-k8s-io-v1beta2-sparkapplication", allow, allow, SL_FW_SPARKAPPLICATION},
 };
 
 /* The part after a prefix, NULL if the text does not begin with it. */
@@ -77,18 +64,33 @@ static const char *after(const char *text, const char *prefix) {
     return strncmp(text, prefix, n) == 0 ? text + n : NULL;
 }
 
-/* NULL if there is no such path. */
-static sl_review_fn find_handler(const char *path, enum sl_framework *ret_framework) {
+/* Who reviews what comes to a path. */
+struct handler {
+    sl_review_fn fn;
+    enum sl_framework framework;
+    const struct sl_jobkind *row; /* of a job */
+    const struct adm_kind *rules;
+};
+
+/* False: there is no such path. */
+static bool find_handler(const struct sl_review_view *view, const char *path, struct handler *ret) {
     const char *mutate = after(path, "/mutate-"), *validate = after(path, "/validate-");
     const char *object = mutate ? mutate : validate;
 
+    *ret = (struct handler){.framework = CORE};
     for (size_t i = 0; object && i < SL_LEN(rows); i++) {
         if (strcmp(rows[i].object, object) != 0)
             continue;
-        *ret_framework = rows[i].framework;
-        return mutate ? rows[i].mutate : rows[i].validate;
+        ret->framework = rows[i].framework;
+        ret->fn = mutate ? rows[i].mutate : rows[i].validate;
+        return ret->fn;
     }
-    return NULL;
+    if (!object || !adm_kind_find(view, object, &ret->row, &ret->rules))
+        return false;
+    ret->framework =
+        sl_framework_find(ret->row->framework); /* of a kind of somebody else's: CORE */
+    ret->fn = mutate ? adm_kind_mutate : adm_kind_validate;
+    return true;
 }
 
 /* Deployments, StatefulSets and LeaderWorkerSets wait by their pods: theirs are always reviewed,
@@ -100,9 +102,9 @@ static bool acts(const struct sl_review_view *view, enum sl_framework f) {
              view->webhook[SL_FW_LEADERWORKERSET]));
 }
 
-bool sl_review_path(const char *path) {
-    enum sl_framework framework;
-    return strcmp(path, SL_CONVERT_PATH) == 0 || find_handler(path, &framework);
+bool sl_review_path(const struct sl_review_view *view, const char *path) {
+    struct handler h;
+    return strcmp(path, SL_CONVERT_PATH) == 0 || find_handler(view, path, &h);
 }
 
 /* ---- the answer ---- */
@@ -197,7 +199,7 @@ static void handle(struct sl_review_call *c, sl_review_fn fn, const char *operat
         (void)fn(c);
 }
 
-static int admit(const struct sl_review_view *view, sl_review_fn fn, yyjson_val *review,
+static int admit(const struct sl_review_view *view, const struct handler *h, yyjson_val *review,
                  struct sl_buf *out, struct sl_err *err) {
     yyjson_val *request = sl_json_get(review, "request");
     const char *uid = sl_json_str(request, "uid");
@@ -212,6 +214,8 @@ static int admit(const struct sl_review_view *view, sl_review_fn fn, yyjson_val 
         .object = sl_json_get(request, "object"),
         .old = sl_json_get(request, "oldObject"),
         .user = sl_json_get(request, "userInfo"),
+        .row = h->row,
+        .rules = h->rules,
         .arena = &arena,
         .errs.arena = &arena,
     };
@@ -223,7 +227,7 @@ static int admit(const struct sl_review_view *view, sl_review_fn fn, yyjson_val 
     if (!*c.name)
         c.name = sl_json_str(c.object, "metadata.generateName");
     sl_arena_init(&arena, SL_REVIEW_ARENA_BYTES);
-    handle(&c, fn, sl_json_str(request, "operation"));
+    handle(&c, h->fn, sl_json_str(request, "operation"));
     bool full = sl_arena_full(&arena);
     if (!full)
         print_answer(&c, uid, out);
@@ -244,12 +248,11 @@ int sl_review(const struct sl_review_view *view, const char *path, const char *b
               struct sl_buf *out) {
     _cleanup_(sl_json_docp) yyjson_doc *doc = NULL;
     bool converts = strcmp(path, SL_CONVERT_PATH) == 0;
-    enum sl_framework framework = CORE;
-    sl_review_fn fn = converts ? NULL : find_handler(path, &framework);
+    struct handler h;
     struct sl_err err;
     int r;
 
-    if (!converts && !fn)
+    if (!converts && !find_handler(view, path, &h))
         return answer(404, out, "no such path");
     if (len > (converts ? SL_CONVERT_BODY_BYTES : SL_REVIEW_MAX_BYTES))
         return answer(400, out, "the review is too large");
@@ -259,10 +262,10 @@ int sl_review(const struct sl_review_view *view, const char *path, const char *b
                             &err);
     if (r < 0)
         return answer(400, out, err.text);
-    if (!acts(view, framework))
-        fn = allow;
+    if (!converts && !acts(view, h.framework))
+        h.fn = allow;
     r = converts ? sl_convert_review(yyjson_doc_get_root(doc), out, &err)
-                 : admit(view, fn, yyjson_doc_get_root(doc), out, &err);
+                 : admit(view, &h, yyjson_doc_get_root(doc), out, &err);
     if (r < 0)
         return answer(400, out, err.text);
     if (sl_buf_full(out))

@@ -31,7 +31,8 @@
  */
 int sl_review(const struct sl_review_view *view, const char *path, const char *body, size_t len,
               struct sl_buf *out);
-/* Does this path exist? For a GET, which is 405 then. */
-bool sl_review_path(const char *path);
+/* Does this path exist? For a GET, which is 405 then. Kinds of jobs that are not built in are those
+ * of the view, which may be NULL. */
+bool sl_review_path(const struct sl_review_view *view, const char *path);
 
 #endif

@@ -12,8 +12,6 @@
 #include "manager/admission/job_rules.h"
 
 #define SERVING_KEY "kueue.x-k8s.io/pod-group-serving"
-#define INDEX_OFFSET "kueue.x-k8s.io/pod-index-offset"
-#define PODSET_GROUP "kueue.x-k8s.io/podset-group-name"
 #define DEPLOYMENT "deployment"
 #define STATEFULSET "statefulset"
 #define LEADERWORKERSET "leaderworkerset.x-k8s.io/leaderworkerset"
@@ -198,8 +196,8 @@ int sl_review_leaderworkerset_mutate(struct sl_review_call *c) {
     mark_member(c, worker);
     /* Workers count from 1, unless they are placed together with their leader. */
     if (leader && adm_call_gate(c, SL_G_TOPOLOGY_AWARE_SCHEDULING) &&
-        !sl_json_get(notes, PODSET_GROUP))
-        adm_edit_str(c, meta(c, worker, "annotations"), INDEX_OFFSET, "1");
+        !sl_json_get(notes, SL_PODSET_GROUP))
+        adm_edit_str(c, meta(c, worker, "annotations"), SL_INDEX_OFFSET_KEY, "1");
     return 0;
 }
 
@@ -213,53 +211,25 @@ static void check_replicas(struct sl_review_call *c) {
                          few ? ">=" : "<=", few ? 0 : LWS_MAX_REPLICAS, (long long)n);
 }
 
-static const char *annotation_text(yyjson_val *annotations, const char *key) {
-    return sl_json_opt(sl_json_get(annotations, key));
-}
-
-static bool same_note(yyjson_val *a, yyjson_val *b, const char *key) {
-    const char *x = annotation_text(a, key), *y = annotation_text(b, key);
-    return x && y ? strcmp(x, y) == 0 : x == y;
-}
-
-/* A group is the leader and the workers, and both request the same topology. */
-static void check_grouping(struct sl_review_call *c, yyjson_val *leader, yyjson_val *worker) {
-    static const char text[] = "must specify '" SL_REQUIRED_TOPOLOGY "' or '" SL_PREFERRED_TOPOLOGY
-                               "' topology consistent with '%s' in group '%s'";
-    yyjson_val *const notes[] = {leader, worker};
-    const char *const paths[] = {LEADER ".metadata.annotations", WORKER ".metadata.annotations"};
-    bool together =
-        annotation_text(leader, PODSET_GROUP) && same_note(leader, worker, PODSET_GROUP);
-
-    for (int i = 0; i < 2; i++) {
-        const char *group = annotation_text(notes[i], PODSET_GROUP);
-        const struct sl_path *at = SL_PATH(NULL, paths[i]);
-        if (group && !together)
-            sl_field_invalid(&c->errs, SL_PATH_KEY(at, PODSET_GROUP), sl_field_value_str(group),
-                             "can only define groups of exactly 2 pod sets, got: 1 pod set(s)");
-        else if (group && (!same_note(leader, worker, SL_REQUIRED_TOPOLOGY) ||
-                           !same_note(leader, worker, SL_PREFERRED_TOPOLOGY)))
-            sl_field_invalid(&c->errs, at, sl_field_value_none(), text, paths[!i], group);
-    }
-}
-
 static void check_topology(struct sl_review_call *c) {
-    const struct sl_path *at_leader = SL_PATH(NULL, LEADER ".metadata");
-    const struct sl_path *at_worker = SL_PATH(NULL, WORKER ".metadata");
-    yyjson_val *leader = sl_json_at(c->object, LEADER ".metadata.annotations");
-    yyjson_val *worker = sl_json_at(c->object, WORKER ".metadata.annotations");
+    bool led = sl_json_at(c->object, LEADER);
     /* A size of less than one is refused elsewhere; here it may only not overflow. */
     int64_t size = sl_json_int(c->object, "spec.leaderWorkerTemplate.size", 1);
-    bool good = adm_rule_topology(c, at_leader, leader);
+    const struct adm_podset both[] = {
+        {LEADER ".metadata", sl_json_at(c->object, LEADER ".metadata.annotations"), 1},
+        {WORKER ".metadata", sl_json_at(c->object, WORKER ".metadata.annotations"),
+         led && size > 0 ? size - 1 : size},
+    };
+    const struct adm_podset *v = led ? both : &both[1];
+    size_t n = led ? 2 : 1;
+    bool good = true;
 
-    good = adm_rule_topology(c, at_worker, worker) && good;
-    if (!good)
-        return;
-    adm_rule_topology_size(c, at_leader, leader, 1);
-    if (size > 0 && sl_json_at(c->object, LEADER))
-        size--;
-    adm_rule_topology_size(c, at_worker, worker, size);
-    check_grouping(c, leader, worker);
+    for (size_t i = 0; i < n; i++)
+        good = adm_rule_topology(c, SL_PATH(NULL, v[i].at), v[i].annotations) && good;
+    for (size_t i = 0; good && i < n; i++)
+        adm_rule_topology_size(c, SL_PATH(NULL, v[i].at), v[i].annotations, v[i].count);
+    if (good)
+        adm_rule_topology_groups(c, v, n);
 }
 
 static void keep_template(struct sl_review_call *c, const char *path) {

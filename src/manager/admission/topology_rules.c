@@ -13,7 +13,7 @@
 #define SLICE_LEVEL PODSET "slice-required-topology"
 #define SLICE_SIZE PODSET "slice-size"
 #define LAYERS PODSET "slice-required-topology-constraints"
-#define GROUP PODSET "group-name"
+#define GROUP SL_PODSET_GROUP
 #define MAX_LAYERS 3u
 
 /* The annotations under review. */
@@ -215,4 +215,69 @@ void adm_rule_topology_size(struct sl_review_call *c, const struct sl_path *meta
     if (v > pods)
         sl_field_invalid(t.e, SL_PATH_KEY(t.at, LAYERS), sl_field_value_int(v),
                          "must not be greater than pod set count %lld", (long long)pods);
+}
+
+/* ---- podsets that are placed together ---- */
+
+static const char *note(const struct adm_podset *p, const char *key) {
+    return sl_json_opt(sl_json_get(p->annotations, key));
+}
+
+/* What it requests: of both levels, the required one counts. */
+static const char *level(const struct adm_podset *p, bool required) {
+    const char *s = note(p, SL_REQUIRED_TOPOLOGY);
+    return required ? s : s ? NULL : note(p, SL_PREFERRED_TOPOLOGY);
+}
+
+/* A group without a level is refused by itself, and is none here. */
+static const char *group_of(const struct adm_podset *p) {
+    return level(p, true) || level(p, false) ? note(p, GROUP) : NULL;
+}
+
+static bool same(const char *a, const char *b) {
+    return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+static void check_pair(struct sl_review_call *c, const struct adm_podset *const two[2],
+                       const char *group) {
+    bool single = two[0]->count == 1 || two[1]->count == 1;
+    bool alike = same(level(two[0], true), level(two[1], true)) &&
+                 same(level(two[0], false), level(two[1], false));
+
+    for (int i = 0; i < 2 && !single; i++)
+        sl_field_invalid(
+            &c->errs, SL_PATH_KEY(SL_PATH(SL_PATH(NULL, two[i]->at), "annotations"), GROUP),
+            sl_field_value_str(group),
+            "can only define groups where at least one pod set has only 1 replica, got: %lld "
+            "replica(s) and %lld replica(s) in the group",
+            (long long)two[0]->count, (long long)two[1]->count);
+    for (int i = 0; i < 2 && !alike; i++)
+        sl_field_invalid(&c->errs, SL_PATH(SL_PATH(NULL, two[i]->at), "annotations"),
+                         sl_field_value_none(),
+                         "must specify '" SL_REQUIRED_TOPOLOGY "' or '" SL_PREFERRED_TOPOLOGY
+                         "' topology consistent with '%s.annotations' in group '%s'",
+                         two[!i]->at, group);
+}
+
+void adm_rule_topology_groups(struct sl_review_call *c, const struct adm_podset *v, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        const char *group = group_of(&v[i]);
+        const struct adm_podset *two[2] = {&v[i]};
+        size_t members = 0, first = i;
+        for (size_t k = 0; k < n && group; k++) {
+            if (!same(group, group_of(&v[k])))
+                continue;
+            first = k < first ? k : first;
+            if (k > i)
+                two[1] = &v[k];
+            members++;
+        }
+        if (group && members != 2)
+            sl_field_invalid(
+                &c->errs, SL_PATH_KEY(SL_PATH(SL_PATH(NULL, v[i].at), "annotations"), GROUP),
+                sl_field_value_str(group),
+                "can only define groups of exactly 2 pod sets, got: %zu pod set(s)", members);
+        else if (group && first == i)
+            check_pair(c, two, group);
+    }
 }

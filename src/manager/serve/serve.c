@@ -369,7 +369,8 @@ static void serve_webhook(void *ctx, const struct sl_http_request *rq, struct sl
     if (refuse_webhook(ctx, rq, a))
         return;
     if (strcmp(rq->method, "POST") != 0) {
-        answer_text(a, sl_review_path(rq->path) ? 405 : 404, "POST a review\n");
+        answer_text(a, sl_review_path(sl_manager_view(s->manager), rq->path) ? 405 : 404,
+                    "POST a review\n");
         return;
     }
     if (!is_json(rq)) {

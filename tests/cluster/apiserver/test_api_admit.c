@@ -103,6 +103,60 @@ static void test_own(void **state) {
     api_done(&a);
 }
 
+#define DEFINITION                                                                                 \
+    "{\"metadata\":{\"name\":\"jobsets.jobset.x-k8s.io\"},\"spec\":{\"group\":"                    \
+    "\"jobset.x-k8s.io\",\"scope\":\"Namespaced\",\"names\":{\"kind\":\"JobSet\",\"plural\":"      \
+    "\"jobsets\"},\"versions\":[{\"name\":\"v1alpha2\",\"served\":true,\"storage\":true,"          \
+    "\"schema\":{\"openAPIV3Schema\":{\"type\":\"object\",\"properties\":{\"spec\":{\"type\":"     \
+    "\"object\",\"x-kubernetes-preserve-unknown-fields\":true}}}}}]}}"
+#define SET(name, meta)                                                                            \
+    "{\"apiVersion\":\"jobset.x-k8s.io/"                                                           \
+    "v1alpha2\",\"kind\":\"JobSet\",\"metadata\":{\"name\":\"" name "\"" meta "},\"spec\":{}}"
+
+static bool reviews_jobsets(void *ctx, const char *path) {
+    (void)ctx;
+    return strcmp(path, "/mutate-jobset-x-k8s-io-v1alpha2-jobset") == 0 ||
+           strcmp(path, "/validate-jobset-x-k8s-io-v1alpha2-jobset") == 0;
+}
+
+static bool reviews_nothing(void *ctx, const char *path) {
+    (void)ctx;
+    return path[0] == '\0';
+}
+
+/* Kinds that definitions make are reviewed if the reviewer has a path for them. */
+static void test_defined(void **state) {
+    static const char sets[] = "/apis/jobset.x-k8s.io/v1alpha2/namespaces/default/jobsets";
+    (void)state;
+    for (int known = 0; known < 2; known++) {
+        struct seen s = {0};
+        struct api a;
+        api_init_spec(
+            &a, (struct sl_apiserver_spec){.review = review,
+                                           .reviews = known ? reviews_jobsets : reviews_nothing,
+                                           .ctx = &s});
+        assert_int_equal(
+            api_post(&a, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", DEFINITION),
+            201);
+        api_turn(&a, 20);
+        assert_int_equal(api_post(&a, sets, SET("plain", "")), 201);
+        assert_int_equal(s.mutations + s.validations, 0);
+        assert_int_equal(api_post(&a, sets, SET("j", QUEUED)), 201);
+        assert_int_equal(s.mutations, known);
+        assert_int_equal(s.validations, known);
+        if (known) {
+            assert_string_equal(api_at(&a, "spec.suspend"), "true");
+            assert_int_equal(api_post(&a, sets,
+                                      SET("k", QUEUED ",\"annotations\":{\"refuse\":"
+                                                      "\"no way\"}")),
+                             403);
+            assert_string_equal(api_at(&a, "message"),
+                                "admission webhook \"vjobset.kb.io\" denied the request: no way");
+        }
+        api_done(&a);
+    }
+}
+
 /* ---- over the wire ---- */
 
 struct wire {
@@ -396,7 +450,7 @@ int main(void) {
         cmocka_unit_test(test_validating),   cmocka_unit_test(test_unreachable),
         cmocka_unit_test(test_late),         cmocka_unit_test(test_service),
         cmocka_unit_test(test_who_is_meant), cmocka_unit_test(test_meddling),
-        cmocka_unit_test(test_binding),
+        cmocka_unit_test(test_binding),      cmocka_unit_test(test_defined),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

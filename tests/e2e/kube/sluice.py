@@ -47,9 +47,11 @@ def install_kinds(cluster, webhook=None, again=False):
     """Makes our kinds known. webhook: the (address, authority in PEM) that converts and reviews; without
     one objects are stored as they come, and only v1beta2 is of use. again: they may be known already."""
     parts = sorted((ROOT / "api").glob("*.yaml"))
+    texts = [p.read_text() for p in parts]
     if webhook:
-        parts.append(ROOT / "deploy" / "parts" / "40-webhooks.yaml")
-    text = "---\n".join(p.read_text() for p in parts)
+        documents = (ROOT / "deploy" / "manifests.yaml").read_text().split("\n---\n")
+        texts += [d + "\n" for d in documents if "WebhookConfiguration\nmetadata:" in d]
+    text = "---\n".join(texts)
     if webhook:
         bundle = base64.b64encode(webhook[1].encode()).decode()
         text = SERVICE.sub(lambda m: f"{m[1]}url: {webhook[0]}{m[2]}\n{m[1]}caBundle: {bundle}\n", text)

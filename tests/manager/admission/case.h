@@ -17,6 +17,7 @@
 #include "lib/json/json.h"
 #include "manager/admission/review.h"
 #include "manager/config/gates.h"
+#include "manager/jobkinds/jobkinds.h"
 
 #define CASE_MAX_BYTES ((size_t)64 << 20)
 
@@ -59,6 +60,12 @@ static inline bool no_owner(void *ctx, const char *ns, const struct sl_review_ow
     return ns[0] == '\0' && owner->name[0] == '\0';
 }
 
+static inline yyjson_doc *no_runtime(void *ctx, const char *ns,
+                                     const struct sl_jobkind_need *need) {
+    (void)ctx, (void)ns, (void)need;
+    return NULL;
+}
+
 /* A view of an empty cluster with the gates at their defaults, but for one (NULL for none). */
 static inline struct sl_review_view empty_view(struct sl_settings *settings, const char *gate,
                                                bool on) {
@@ -72,10 +79,12 @@ static inline struct sl_review_view empty_view(struct sl_settings *settings, con
         .settings = settings,
         .queue_open = no_queue,
         .queue_exists = no_queue,
+        .queue_dispatches = no_queue,
         .ns_managed = no_name,
         .ns_flux = no_name,
         .owner_managed = no_owner,
         .priority_class_exists = no_name,
+        .runtime = no_runtime,
     };
 }
 

@@ -7,12 +7,14 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
-#include "manager/admission/call.h"
+#include "lib/json/json.h"
+#include "manager/admission/job/kind.h"
 
 #define Q "kueue.x-k8s.io/"
 #define NO_GATE SL_GATES
@@ -27,11 +29,17 @@
 
 struct cluster {
     bool default_queue, managed_owner, managed_ns, default_class, flux_ns;
+    const char *runtime;    /* the text of the one that there is: "tr" of a namespace; NULL: none */
+    const char *dispatcher; /* the LocalQueue that sends work to other clusters; NULL: none */
 };
 
 static inline bool fx_queue_open(void *ctx, const char *ns, const char *name) {
     const struct cluster *c = ctx;
     return c->default_queue && strcmp(ns, "ns") == 0 && strcmp(name, "default") == 0;
+}
+static inline bool fx_queue_dispatches(void *ctx, const char *ns, const char *name) {
+    const struct cluster *c = ctx;
+    return c->dispatcher && strcmp(ns, "ns") == 0 && strcmp(name, c->dispatcher) == 0;
 }
 static inline bool fx_ns_managed(void *ctx, const char *ns) {
     (void)ns;
@@ -49,12 +57,21 @@ static inline bool fx_class_exists(void *ctx, const char *name) {
     return ((const struct cluster *)ctx)->default_class && strcmp(name, "default") == 0;
 }
 
+static inline yyjson_doc *fx_runtime(void *ctx, const char *ns,
+                                     const struct sl_jobkind_need *need) {
+    const struct cluster *c = ctx;
+    bool there =
+        c->runtime && !need->cluster && strcmp(ns, "ns") == 0 && strcmp(need->name, "tr") == 0;
+    return there ? yyjson_read(c->runtime, strlen(c->runtime), 0) : NULL;
+}
+
 struct fixture {
     struct cluster cluster;
     struct sl_settings settings;
     struct sl_review_view view;
     struct sl_arena arena;
     struct sl_review_call call;
+    const char *kind; /* of a job, as in a path: "batch-v1-job"; NULL: it is none */
     yyjson_doc *object, *old;
 };
 
@@ -67,10 +84,12 @@ static inline void begin(struct fixture *f, const char *object, const char *old,
     f->view.ctx = &f->cluster;
     f->view.settings = &f->settings;
     f->view.queue_open = f->view.queue_exists = fx_queue_open;
+    f->view.queue_dispatches = fx_queue_dispatches;
     f->view.ns_managed = fx_ns_managed;
     f->view.ns_flux = fx_ns_flux;
     f->view.owner_managed = fx_owner_managed;
     f->view.priority_class_exists = fx_class_exists;
+    f->view.runtime = fx_runtime;
     f->object = yyjson_read(object, strlen(object), 0);
     f->old = old ? yyjson_read(old, strlen(old), 0) : NULL;
     if (!f->object || (old && !f->old))
@@ -85,6 +104,8 @@ static inline void begin(struct fixture *f, const char *object, const char *old,
                                       .old = yyjson_doc_get_root(f->old),
                                       .arena = &f->arena,
                                       .errs.arena = &f->arena};
+    if (f->kind)
+        assert_true(adm_kind_find(&f->view, f->kind, &f->call.row, &f->call.rules));
 }
 
 static inline void end(struct fixture *f) {

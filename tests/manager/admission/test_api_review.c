@@ -31,10 +31,10 @@ static void paths_are_known(void **state) {
 
     (void)state;
     for (size_t i = 0; i < SL_LEN(known); i++)
-        assert_true(sl_review_path(known[i]));
+        assert_true(sl_review_path(NULL, known[i]));
     for (size_t i = 0; i < SL_LEN(unknown); i++) {
         struct answer a;
-        assert_false(sl_review_path(unknown[i]));
+        assert_false(sl_review_path(NULL, unknown[i]));
         review_object(unknown[i], "{}", NULL, NULL, false, &a);
         assert_int_equal(a.http, 404);
         answer_done(&a);
@@ -59,7 +59,7 @@ static void what_is_no_review_is_a_bad_request(void **state) {
          "expected a ConversionReview"},
         {"/convert", "7", "expected a ConversionReview"},
     };
-    struct sl_settings settings;
+    struct sl_settings settings = {0};
     struct sl_review_view view = empty_view(&settings, NULL, false);
 
     (void)state;
@@ -77,7 +77,7 @@ static void what_is_no_review_is_a_bad_request(void **state) {
 }
 
 static void reviews_have_a_ceiling(void **state) {
-    struct sl_settings settings;
+    struct sl_settings settings = {0};
     struct sl_review_view view = empty_view(&settings, NULL, false);
     char *body = calloc(1, SL_REVIEW_MAX_BYTES + 1);
     struct answer a;
@@ -135,7 +135,7 @@ static void an_object_must_be_there(void **state) {
 
 static void other_operations_are_allowed(void **state) {
     static const char *const operations[] = {"DELETE", "CONNECT", ""};
-    struct sl_settings settings;
+    struct sl_settings settings = {0};
     struct sl_review_view view = empty_view(&settings, NULL, false);
 
     (void)state;
@@ -186,7 +186,7 @@ static void pods_follow_those_who_serve(void **state) {
         {SL_FW_LEADERWORKERSET, "leaderworkerset-x-k8s-io-v1-leaderworkerset", true},
     };
     char *now = json_of(object), body[1024];
-    struct sl_settings settings;
+    struct sl_settings settings = {0};
 
     (void)state;
     snprintf(body, sizeof(body),

@@ -278,7 +278,8 @@ static void left_to_kueue(void **state) {
     /* and the default LocalQueue is not for what waits here */
     f = base(ANYWHERE);
     f.cluster.default_queue = true;
-    expect_in(f, sl_review_job_mutate, SET(SEEN, "", "", "", ""), NULL, "-");
+    f.kind = "batch-v1-job";
+    expect_in(f, adm_kind_mutate, SET(SEEN, "", "", "", ""), NULL, "-");
 }
 
 static void switched_off(void **state) {

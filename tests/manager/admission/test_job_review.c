@@ -2,6 +2,8 @@
 /* Admission of batch/v1 Jobs: defaults, and the rules with their messages. */
 #include "review_fixture.h"
 
+#define KIND "batch-v1-job"
+
 /* ---- rules ---- */
 
 /* A Job by its parts: labels, annotations, spec, annotations of the template. */
@@ -167,8 +169,8 @@ static const struct rule_case cases[] = {
 
 static void test_rules(void **state) {
     (void)state;
-    struct fixture f = {.cluster = {.default_queue = true}};
-    check_rules(&f, sl_review_job_validate, cases, SL_LEN(cases));
+    struct fixture f = {.kind = KIND, .cluster = {.default_queue = true}};
+    check_rules(&f, adm_kind_validate, cases, SL_LEN(cases));
 }
 
 /* ---- defaults ---- */
@@ -237,10 +239,11 @@ static void same(const char *have, const char *wanted) {
 static void test_defaults(void **state) {
     (void)state;
     for (size_t i = 0; i < SL_LEN(defaults); i++) {
-        struct fixture f = {.cluster = defaults[i].cluster,
+        struct fixture f = {.kind = KIND,
+                            .cluster = defaults[i].cluster,
                             .settings.manage_without_queue = defaults[i].manage_all};
         begin(&f, defaults[i].object, NULL, defaults[i].flipped);
-        assert_int_equal(sl_review_job_mutate(&f.call), 0);
+        assert_int_equal(adm_kind_mutate(&f.call), 0);
         (void)adm_call_edit(&f.call);
         same(text_at(&f, Q "queue-name"), defaults[i].queue);
         same(text_at(&f, Q "priority-class"), defaults[i].priority);
@@ -253,9 +256,9 @@ static void test_defaults(void **state) {
 
 static void test_elastic_gate(void **state) {
     (void)state;
-    struct fixture f = {0};
+    struct fixture f = {.kind = KIND};
     begin(&f, JOB("", LABEL("elastic-job", "true"), SUSPENDED, ""), NULL, NO_GATE);
-    assert_int_equal(sl_review_job_mutate(&f.call), 0);
+    assert_int_equal(adm_kind_mutate(&f.call), 0);
     char *text = yyjson_mut_write(f.call.edit, 0, NULL);
     assert_non_null(strstr(text, "\"schedulingGates\":[{\"name\":\"" Q "elastic-job\"}]"));
     free(text);
@@ -264,9 +267,9 @@ static void test_elastic_gate(void **state) {
 
 static void test_nothing_to_change(void **state) {
     (void)state;
-    struct fixture f = {0};
+    struct fixture f = {.kind = KIND};
     begin(&f, JOB(QUEUE("q"), "", SUSPENDED, ""), NULL, NO_GATE);
-    assert_int_equal(sl_review_job_mutate(&f.call), 0);
+    assert_int_equal(adm_kind_mutate(&f.call), 0);
     assert_null(f.call.edit); /* not even copied */
     end(&f);
 }

@@ -446,7 +446,14 @@ static void the_largest_bodies(void **state) {
         "apps-v1-statefulset",
         "leaderworkerset-x-k8s-io-v1-leaderworkerset",
         "jobset-x-k8s-io-v1alpha2-jobset",
+        "kubeflow-org-v2beta1-mpijob",
+        "kubeflow-org-v1-tfjob",
+        "trainer-kubeflow-org-v1alpha1-trainjob",
+        "ray-io-v1-raycluster",
         "ray-io-v1-rayjob",
+        "ray-io-v1-rayservice",
+        "workload-codeflare-dev-v1beta2-appwrapper",
+        "sparkoperator-k8s-io-v1beta2-sparkapplication",
     };
     static const char *const items[] = {"0", "{\"name\":\"n\",\"values\":[]}"};
     char path[128];
@@ -457,7 +464,7 @@ static void the_largest_bodies(void **state) {
         struct sl_buf body = SL_BUF(SL_REVIEW_MAX_BYTES + 1);
         snprintf(path, sizeof(path), "/%s-%s", i % 2 ? "mutate" : "validate",
                  objects[i / 2 % SL_LEN(objects)]);
-        if (!sl_review_path(path))
+        if (!sl_review_path(NULL, path))
             continue;
         fill(&body,
              "{\"apiVersion\":\"admission.k8s.io/v1\",\"kind\":\"AdmissionReview\",\"request\":{"

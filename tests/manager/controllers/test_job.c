@@ -195,7 +195,7 @@ static void conflicts(const char *job, const char *status, const char *wanted) {
     struct mgr_rec_job *j = mgr_job_of(take(&f, REC_JOB, job));
     struct mgr_job_extras *x = NULL;
     if (mgr_job_extras_new(&f.m, w, 0, &x, &err) >= 0)
-        assert_true(mgr_job_extras_fit(x, j->template, j->more, &err) < 0);
+        assert_true(mgr_job_extras_fit(x, j->template, mgr_job_marks_of(j, 0), &err) < 0);
     assert_int_equal(err.code, SL_EINVAL);
     assert_string_equal(err.text, wanted);
     mgr_job_extras_free(x);

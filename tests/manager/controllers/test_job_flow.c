@@ -429,6 +429,40 @@ static void test_opted_in_namespaces(void **state) {
     end(&w);
 }
 
+/* Which queues send work to other clusters: those with a check of MultiKueue behind them. */
+static void test_dispatching_queues(void **state) {
+    static const char queues[] = "/apis/kueue.x-k8s.io/v1beta2/";
+    struct sl_manager_parts parts = {.core = true};
+    struct world w;
+    char path[256];
+
+    (void)state;
+    open_world(&w, 1, CONFIG, parts);
+    (void)snprintf(path, sizeof path, "%sadmissionchecks", queues);
+    create(&w, path,
+           "{'metadata':{'name':'mk'},'spec':{'controllerName':'kueue.x-k8s.io/multikueue'}}");
+    create(&w, path, "{'metadata':{'name':'other'},'spec':{'controllerName':'example.com/c'}}");
+    (void)snprintf(path, sizeof path, "%sclusterqueues", queues);
+    create(&w, path,
+           "{'metadata':{'name':'far'},'spec':{'admissionChecksStrategy':{"
+           "'admissionChecks':[{'name':'other'},{'name':'mk'}]}}}");
+    create(&w, path,
+           "{'metadata':{'name':'near'},'spec':{'admissionChecksStrategy':{"
+           "'admissionChecks':[{'name':'other'},{'name':'none'}]}}}");
+    (void)snprintf(path, sizeof path, "%snamespaces/default/localqueues", queues);
+    create(&w, path, "{'metadata':{'name':'a'},'spec':{'clusterQueue':'far'}}");
+    create(&w, path, "{'metadata':{'name':'b'},'spec':{'clusterQueue':'near'}}");
+    create(&w, path, "{'metadata':{'name':'c'},'spec':{'clusterQueue':'none'}}");
+    run(&w, SETTLE);
+    const struct sl_review_view *view = sl_manager_view(w.m);
+    assert_true(view->queue_dispatches(view->ctx, "default", "a"));
+    assert_false(view->queue_dispatches(view->ctx, "default", "b"));
+    assert_false(view->queue_dispatches(view->ctx, "default", "c"));
+    assert_false(view->queue_dispatches(view->ctx, "default", "d"));
+    assert_false(view->queue_dispatches(view->ctx, "elsewhere", "a"));
+    end(&w);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_from_start_to_finish),
@@ -444,6 +478,7 @@ int main(void) {
         cmocka_unit_test(test_bad_weather),
         cmocka_unit_test(test_ways_round),
         cmocka_unit_test(test_opted_in_namespaces),
+        cmocka_unit_test(test_dispatching_queues),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -171,6 +171,28 @@ static bool review_builtin(struct api_write *w, const struct own *o) {
     return r > 0;
 }
 
+/* Jobs of kinds that are made by definitions: which kinds are jobs, the reviewer knows. False: the
+ * request was answered. */
+static bool review_job(struct api_write *w) {
+    const struct api_rq *rq = w->rq;
+    const struct sl_apiserver_spec *spec = &rq->s->spec;
+    bool mutates = w->admission->phase == SL_ADMIT_MUTATE;
+    struct own o = {rq->kind->group, rq->kind->plural, .mutates = mutates, .updates = !mutates,
+                    .when = QUEUED | USER_SPACE | ALIVE};
+
+    if (!rq->kind->crd || !spec->reviews || !concerns(w, &o))
+        return true;
+    char *path = sl_arena_printf(w->c.arena, "/%s-%s-%s-%s", mutates ? "mutate" : "validate",
+                                 o.group, api_stored_version(rq->kind)->name, rq->kind->kind);
+    for (char *c = path; *c; c++)
+        *c = *c == '.' ? '-' : *c >= 'A' && *c <= 'Z' ? (char)(*c + 32) : *c;
+    if (!spec->reviews(spec->ctx, path))
+        return true;
+    o.path = path;
+    o.name = sl_arena_printf(w->c.arena, "%c%s.kb.io", mutates ? 'm' : 'v', strrchr(path, '-') + 1);
+    return review_builtin(w, &o);
+}
+
 /* ---- reviews ---- */
 
 void api_uuid(struct sl_prng *p, char out[37]) {
@@ -472,6 +494,8 @@ void api_admit(struct api_write *w, enum api_admit_phase phase, void (*next)(str
     for (size_t i = 0; s->spec.review && i < SL_LEN(owns); i++)
         if (concerns(w, &owns[i]) && !review_builtin(w, &owns[i]))
             return;
+    if (s->spec.review && !review_job(w))
+        return;
     api_admit_continue(w);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Admission: our own reviews first, in process, as registered in deploy/parts/40-webhooks.yaml;
+ * Admission: our own reviews first, in process, as registered in deploy/manifests.yaml;
  * then registered webhooks, one after the other in the order of the names of their configurations.
  * Requests and responses are the same for both.
  */

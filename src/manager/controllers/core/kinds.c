@@ -2,6 +2,7 @@
 /* The kinds that the manager reads and writes, in one table. */
 #include "manager/controllers/core/kinds.h"
 
+#include "manager/controllers/job/job.h"
 #include "manager/controllers/pod/group.h"
 #include "manager/controllers/pod/pod.h"
 #include "manager/controllers/provisioning/provisioning.h"
@@ -10,6 +11,7 @@
 #include "manager/controllers/workload/workload.h"
 
 #define KUEUE "kueue.x-k8s.io/v1beta2"
+#define TRAINER "trainer.kubeflow.org/v1alpha1"
 #define IN_USE "kueue.x-k8s.io/resource-in-use"
 
 /* A kind with few objects, which are cached as text. */
@@ -72,6 +74,11 @@ const struct sl_rec_kind mgr_kinds[REC_KINDS] = {
                       .size = sizeof(struct mgr_rec_wl), .decode = mgr_wl_decode,
                       .reconcile = mgr_wl_changed, .deleted = mgr_wl_gone, .free = mgr_wl_done,
                       .hold = mgr_wl_hold_names, .build = mgr_wl_build, .written = mgr_wl_written},
+    [REC_CLUSTER_TRAINING_RUNTIME] = {SL_REC_API(TRAINER, "clustertrainingruntimes",
+                                                 "ClusterTrainingRuntime"),
+                                      TEXT, .reconcile = mgr_train_changed},
+    [REC_TRAINING_RUNTIME] = {SL_REC_API(TRAINER, "trainingruntimes", "TrainingRuntime"),
+                              .namespaced = true, TEXT, .reconcile = mgr_train_changed},
     [REC_JOB] = {SL_REC_API("batch/v1", "jobs", "Job"), .namespaced = true,
                  .size = sizeof(struct mgr_rec_job), .decode = mgr_job_decode,
                  .reconcile = mgr_job_changed, .deleted = mgr_job_gone, .free = mgr_job_done,

@@ -46,7 +46,7 @@ struct sl_rec *mgr_rec_by_uid(const struct sl_manager *m, const char *uid) {
 
 /* ---- streams ---- */
 
-static bool watched(const struct sl_manager *m, enum mgr_rec_kind k) {
+static bool watched(const struct sl_manager *m, uint32_t k) {
     if (k == REC_TOPOLOGY)
         return mgr_tas_runs(m);
     const struct sl_manager_parts *parts = &m->spec.parts;
@@ -59,18 +59,28 @@ static bool watched(const struct sl_manager *m, enum mgr_rec_kind k) {
                mgr_group_frameworks(m->reads);
     if (k == REC_STATEFULSET || k == REC_LWS)
         return m->reads[k == REC_LWS ? SL_FW_LEADERWORKERSET : SL_FW_STATEFULSET];
-    return k != REC_JOB || m->reads[SL_FW_JOB];
+    if (k == REC_TRAINING_RUNTIME || k == REC_CLUSTER_TRAINING_RUNTIME)
+        return m->reads[SL_FW_TRAINJOB];
+    if (k == REC_JOB || k >= REC_KINDS)
+        return mgr_job_is_read(m, k);
+    return true;
 }
 
-void mgr_rec_relist(struct sl_manager *m, enum mgr_rec_kind k) {
+static uint32_t kinds_of(const struct sl_manager *m) {
+    uint32_t n;
+    (void)mgr_job_kinds(m, &n);
+    return n;
+}
+
+void mgr_rec_relist(struct sl_manager *m, uint32_t k) {
     if (sl_inf_watches(m->inf, k))
         sl_inf_watch(m->inf, k);
 }
 
 /* Those that are needed and do not run yet. */
 static void start_watches(struct sl_manager *m) {
-    for (uint32_t k = 0; k < REC_KINDS; k++)
-        if (k != REC_POD && !sl_inf_watches(m->inf, k) && watched(m, (enum mgr_rec_kind)k))
+    for (uint32_t k = 0; k < kinds_of(m); k++)
+        if (k != REC_POD && !sl_inf_watches(m->inf, k) && watched(m, k))
             sl_inf_watch(m->inf, k);
 }
 
@@ -91,7 +101,7 @@ static bool start_pods(struct sl_manager *m) {
 
 /* Only its user can correct it: the object stays as it is, and all others are processed. */
 static void report_too_large(const struct sl_rec *r) {
-    if (r->kind < REC_KINDS && !r->gone)
+    if (r->table->kind != &sl_inf_event_kind && !r->gone)
         sl_rec_event(r, "kueue-admission", true, "RequestTooLarge",
                      "What has to be written for this object is larger than the API server takes: "
                      "make its pod templates smaller, or use fewer different ones");
@@ -170,10 +180,12 @@ struct sl_manager *sl_manager_new(const struct sl_manager_spec *spec) {
     struct sl_manager *m = sl_alloc0(1, sizeof *m);
     m->spec = *spec;
     mgr_features_new(m);
+    uint32_t n_kinds;
+    const struct sl_rec_kind *kinds = mgr_job_kinds(m, &n_kinds);
     m->inf = sl_inf_new(&(struct sl_inf_spec){
         .client = spec->client,
-        .kinds = mgr_kinds,
-        .n_kinds = REC_KINDS,
+        .kinds = kinds,
+        .n_kinds = n_kinds,
         .ctx = m,
         .field_manager = "kueue",
         .max_in_flight = MAX_IN_FLIGHT,
@@ -245,7 +257,9 @@ void sl_manager_configure(struct sl_manager *m, const struct sl_settings *settin
 /* Writes of the last leader may not have been observed yet, by a watch or a list in flight: work
  * that it started would look stopped, and its quota free. We lead from lists that were requested
  * since. */
-static const enum mgr_rec_kind last_leader_wrote[] = {REC_WORKLOAD, REC_JOB, REC_POD};
+static bool last_leader_wrote(uint32_t k) {
+    return k == REC_WORKLOAD || k == REC_JOB || k == REC_POD || k >= REC_KINDS;
+}
 
 void sl_manager_lead(struct sl_manager *m, bool lead) {
     if (m->elected == lead)
@@ -253,15 +267,14 @@ void sl_manager_lead(struct sl_manager *m, bool lead) {
     m->elected = lead;
     set_leads(m, false);
     mgr_exact_observed(m);
-    for (uint32_t i = 0; lead && i < SL_LEN(last_leader_wrote); i++)
-        if (last_leader_wrote[i] != REC_POD || mgr_group_frameworks(m->spec.parts.framework))
-            mgr_rec_relist(m, last_leader_wrote[i]);
+    for (uint32_t k = 0; lead && k < kinds_of(m); k++)
+        if (last_leader_wrote(k) && (k != REC_POD || mgr_group_frameworks(m->spec.parts.framework)))
+            mgr_rec_relist(m, k);
 }
 
 static bool knows_what_last_leader_wrote(const struct sl_manager *m) {
-    for (uint32_t i = 0; i < SL_LEN(last_leader_wrote); i++)
-        if (sl_inf_watches(m->inf, last_leader_wrote[i]) &&
-            !sl_inf_synced(m->inf, last_leader_wrote[i]))
+    for (uint32_t k = 0; k < kinds_of(m); k++)
+        if (last_leader_wrote(k) && sl_inf_watches(m->inf, k) && !sl_inf_synced(m->inf, k))
             return false;
     return true;
 }

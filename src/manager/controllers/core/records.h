@@ -30,11 +30,13 @@ enum mgr_rec_kind {
     REC_LOCAL_QUEUE,
     REC_PROV_REQUEST,
     REC_WORKLOAD,
+    REC_CLUSTER_TRAINING_RUNTIME, /* of TrainJobs */
+    REC_TRAINING_RUNTIME,
     REC_JOB,
     REC_STATEFULSET,
     REC_LWS, /* LeaderWorkerSet */
     REC_POD,
-    REC_KINDS,
+    REC_KINDS, /* from here on: rows of kinds of jobs (job/kind.c) */
 };
 extern const struct sl_rec_kind mgr_kinds[REC_KINDS];
 
@@ -88,7 +90,7 @@ struct sl_rec *mgr_rec_by_uid(const struct sl_manager *m, const char *uid);
 void mgr_features_new(struct sl_manager *m);
 void mgr_features_end(struct sl_manager *m);
 /* Reads all of a kind again. Nothing is decided before they are in. */
-void mgr_rec_relist(struct sl_manager *m, enum mgr_rec_kind k);
+void mgr_rec_relist(struct sl_manager *m, uint32_t k);
 
 /* In w->tag: it is neither the whole status of a Workload nor the object. */
 #define WRITE_PART 3u

@@ -74,6 +74,8 @@ void mgr_wl_hold_names(struct sl_syms *t, struct sl_rec *r) {
 void mgr_job_hold_names(struct sl_syms *t, struct sl_rec *r) {
     const struct mgr_rec_job *j = mgr_job_of(r);
     HOLD(t, j->owner_api, j->owner_kind, j->queue, j->priority_class);
+    for (uint32_t i = 0; j->many && i < j->many->n; i++)
+        HOLD(t, j->many->v[i].name, j->many->v[i].at);
 }
 
 void mgr_serving_hold_names(struct sl_syms *t, struct sl_rec *r) {

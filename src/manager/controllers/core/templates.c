@@ -137,6 +137,23 @@ static uint64_t hash_env(uint64_t h, yyjson_val *list) {
     return h;
 }
 
+/* TCP is the default of a Workload's schema, and need not be one of the job's. */
+static uint64_t hash_ports(uint64_t h, yyjson_val *list) {
+    size_t i, n, k, nk;
+    yyjson_val *p, *key, *val;
+    yyjson_arr_foreach (list, i, n, p) {
+        uint64_t sum = 0;
+        sl_obj_foreach (p, k, nk, key, val) {
+            bool usual =
+                strcmp(sl_json_text(key), "protocol") == 0 && strcmp(sl_json_text(val), "TCP") == 0;
+            if (!usual && !yyjson_is_null(val))
+                sum += sl_json_hash(sl_hash_str(14, sl_json_text(key)), val);
+        }
+        h = sl_hash_u64(sl_hash_u64(h, i), sum);
+    }
+    return h;
+}
+
 static uint64_t hash_containers(uint64_t h, yyjson_val *list) {
     size_t i, n, k, nk;
     yyjson_val *c, *key, *val;
@@ -146,6 +163,8 @@ static uint64_t hash_containers(uint64_t h, yyjson_val *list) {
             const char *s = sl_json_text(key);
             if (strcmp(s, "env") == 0)
                 sum += yyjson_arr_size(val) ? hash_env(11, val) : 0;
+            else if (strcmp(s, "ports") == 0)
+                sum += yyjson_arr_size(val) ? hash_ports(15, val) : 0;
             else if (strcmp(s, "resources") == 0)
                 sum += hash_resources(12, val);
             else if (!yyjson_is_null(val) && !(yyjson_is_ctn(val) && !sl_json_size(val)))

@@ -111,6 +111,13 @@ static void put_slices(const struct sl_manager *m, yyjson_val *annotations, stru
 
 void mgr_draft_put_topology(const struct sl_manager *m, yyjson_val *annotations,
                             const char *index_label, struct sl_jw *out) {
+    mgr_draft_put_topology_of(m, annotations, index_label, (struct mgr_draft_subgroup){NULL, -1},
+                              out);
+}
+
+void mgr_draft_put_topology_of(const struct sl_manager *m, yyjson_val *annotations,
+                               const char *index_label, struct mgr_draft_subgroup sub,
+                               struct sl_jw *out) {
     const char *required = sl_json_opt(yyjson_obj_get(annotations, TOPOLOGY "required-topology"));
     const char *preferred = sl_json_opt(yyjson_obj_get(annotations, TOPOLOGY "preferred-topology"));
     const char *unconstrained =
@@ -124,6 +131,10 @@ void mgr_draft_put_topology(const struct sl_manager *m, yyjson_val *annotations,
     sl_jw_object(&j, NULL);
     if (index_label)
         sl_jw_str(&j, "podIndexLabel", index_label);
+    if (sub.label)
+        sl_jw_str(&j, "subGroupIndexLabel", sub.label);
+    if (sub.count >= 0)
+        sl_jw_int(&j, "subGroupCount", sub.count);
     if (required)
         sl_jw_str(&j, "required", required);
     else if (preferred)
@@ -202,6 +213,16 @@ static char *take_json(struct sl_jw *j) {
     return s;
 }
 
+static void keep_metadata(const struct sl_manager *m, struct mgr_rec_job *j, yyjson_val *o,
+                          struct sl_jw *out) {
+    sl_jw_object(out, NULL);
+    mgr_draft_put_chosen(sl_json_at(o, "metadata.labels"), &m->settings->label_keys_to_copy, out);
+    j->draft->labels = take_json(out);
+    sl_jw_object(out, NULL);
+    mgr_draft_put_annotations(m, sl_json_at(o, "metadata.annotations"), out);
+    j->draft->annotations = take_json(out);
+}
+
 void mgr_job_draft_keep(const struct sl_manager *m, struct mgr_rec_job *j, yyjson_val *o) {
     yyjson_val *template = sl_json_at(o, "spec.template");
 
@@ -213,12 +234,33 @@ void mgr_job_draft_keep(const struct sl_manager *m, struct mgr_rec_job *j, yyjso
     mgr_draft_put_template(template, is_managed, &out);
     mgr_draft_put_topology(m, sl_json_at(template, "metadata.annotations"), INDEX_LABEL, &out);
     j->draft->podset = take_json(&out);
-    sl_jw_object(&out, NULL);
-    mgr_draft_put_chosen(sl_json_at(o, "metadata.labels"), &m->settings->label_keys_to_copy, &out);
-    j->draft->labels = take_json(&out);
-    sl_jw_object(&out, NULL);
-    mgr_draft_put_annotations(m, sl_json_at(o, "metadata.annotations"), &out);
-    j->draft->annotations = take_json(&out);
+    keep_metadata(m, j, o, &out);
+}
+
+static bool keep_all(const char *key, bool label) {
+    (void)key, (void)label;
+    return false;
+}
+
+void mgr_job_draft_keep_row(const struct sl_manager *m, struct mgr_rec_job *j, yyjson_val *o,
+                            const struct sl_jobkind_podsets *p) {
+    mgr_job_draft_drop(j);
+    j->draft = sl_alloc0(1, sizeof *j->draft);
+    _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(MAX_TEXT);
+    struct sl_jw out = SL_JW(&b);
+    sl_jw_array(&out, NULL);
+    for (uint32_t i = 0; i < p->n; i++) {
+        const struct sl_jobkind_pods *q = &p->v[i];
+        sl_jw_object(&out, NULL);
+        sl_jw_str(&out, "name", q->name);
+        sl_jw_int(&out, "count", q->count);
+        mgr_draft_put_template(q->template, keep_all, &out);
+        mgr_draft_put_topology_of(m, sl_json_at(q->template, "metadata.annotations"), q->rank_label,
+                                  (struct mgr_draft_subgroup){q->sub_label, q->sub_count}, &out);
+        sl_jw_end(&out);
+    }
+    j->draft->podset = take_json(&out);
+    keep_metadata(m, j, o, &out);
 }
 
 void mgr_job_draft_drop(struct mgr_rec_job *j) {

@@ -17,10 +17,18 @@ typedef bool (*mgr_draft_drop_fn)(const char *key, bool label);
 /* "template", with every variable of a container's environment once. drop NULL: the spec alone,
  * without labels and annotations. */
 void mgr_draft_put_template(yyjson_val *template, mgr_draft_drop_fn drop, struct sl_jw *out);
+/* Of jobs within a podset; label NULL, count -1: none. */
+struct mgr_draft_subgroup {
+    const char *label;
+    int32_t count;
+};
 /* "topologyRequest", or nothing if there is none. index_label: the label with the rank of a pod,
  * NULL. */
 void mgr_draft_put_topology(const struct sl_manager *m, yyjson_val *annotations,
                             const char *index_label, struct sl_jw *out);
+void mgr_draft_put_topology_of(const struct sl_manager *m, yyjson_val *annotations,
+                               const char *index_label, struct mgr_draft_subgroup sub,
+                               struct sl_jw *out);
 /* Those of the map that are in the list. */
 void mgr_draft_put_chosen(yyjson_val *map, const struct sl_strs *keys, struct sl_jw *out);
 /* Parameters of ProvisioningRequests, likewise. */

@@ -27,21 +27,22 @@
 
 /* The five parts of a template: maps, in the order in which conflicts are looked for, then lists.
  */
-enum part { ANNOTATIONS, LABELS, SELECTOR, TOLERATIONS, GATES, PARTS };
 static const struct {
     const char *name;
     bool list, in_spec;
-} parts[PARTS] = {
-    [ANNOTATIONS] = {"annotations", false, false}, [LABELS] = {"labels", false, false},
-    [SELECTOR] = {"nodeSelector", false, true},    [TOLERATIONS] = {"tolerations", true, true},
-    [GATES] = {"schedulingGates", true, true},
+} parts[JOB_PARTS] = {
+    [JOB_ANNOTATIONS] = {"annotations", false, false},
+    [JOB_LABELS] = {"labels", false, false},
+    [JOB_SELECTOR] = {"nodeSelector", false, true},
+    [JOB_TOLERATIONS] = {"tolerations", true, true},
+    [JOB_GATES] = {"schedulingGates", true, true},
 };
 
 struct mgr_job_extras {
     yyjson_mut_doc *doc;
-    yyjson_mut_val *part[PARTS]; /* after the fit, lists are whole: the template's with ours */
-    bool grows[PARTS];           /* lists: ours has something that the template did not have */
-    bool overwrites_marks;       /* an elastic Job's new slice */
+    yyjson_mut_val *part[JOB_PARTS]; /* after the fit, lists are whole: the template's with ours */
+    bool grows[JOB_PARTS];           /* lists: ours has something that the template did not have */
+    bool overwrites_marks;           /* an elastic Job's new slice */
 };
 
 static const char *text(yyjson_mut_val *v) {
@@ -57,12 +58,13 @@ static yyjson_mut_val *parse(yyjson_mut_doc *doc, const char *json) {
 
 /* ---- maps and lists ---- */
 
-static void put_value(struct mgr_job_extras *x, enum part p, const char *key, const char *value) {
+static void put_value(struct mgr_job_extras *x, enum mgr_job_part p, const char *key,
+                      const char *value) {
     (void)yyjson_mut_obj_put(x->part[p], yyjson_mut_strcpy(x->doc, key),
                              yyjson_mut_strcpy(x->doc, value));
 }
 
-static int conflict(struct sl_err *err, enum part p, const char *key, const char *one,
+static int conflict(struct sl_err *err, enum mgr_job_part p, const char *key, const char *one,
                     const char *other) {
     return sl_err_set(err, SL_EINVAL,
                       "invalid admission check PodSetUpdate: conflict for %s: conflict for key=%s, "
@@ -71,7 +73,8 @@ static int conflict(struct sl_err *err, enum part p, const char *key, const char
 }
 
 /* Does a key of 'had' have another value in 'ours'? */
-static int compare(yyjson_mut_val *had, yyjson_mut_val *ours, enum part p, struct sl_err *err) {
+static int compare(yyjson_mut_val *had, yyjson_mut_val *ours, enum mgr_job_part p,
+                   struct sl_err *err) {
     _cleanup_(sl_json_mut_fields_done) struct sl_json_mut_fields in = sl_json_mut_fields_of(ours);
     size_t i, n;
     yyjson_mut_val *k, *v;
@@ -83,7 +86,7 @@ static int compare(yyjson_mut_val *had, yyjson_mut_val *ours, enum part p, struc
     return 0;
 }
 
-static void add_map(struct mgr_job_extras *x, enum part p, yyjson_mut_val *map) {
+static void add_map(struct mgr_job_extras *x, enum mgr_job_part p, yyjson_mut_val *map) {
     sl_json_mut_fill(x->doc, x->part[p], map, true);
 }
 
@@ -136,8 +139,8 @@ static int add_flavor(const struct sl_manager *m, struct mgr_job_extras *x, sl_s
                           mgr_str(m, flavor));
     yyjson_mut_val *spec = yyjson_val_mut_copy(x->doc, sl_json_at(yyjson_doc_get_root(d), "spec"));
     yyjson_doc_free(d);
-    add_map(x, SELECTOR, yyjson_mut_obj_get(spec, "nodeLabels"));
-    (void)add_list(x->doc, x->part[TOLERATIONS], yyjson_mut_obj_get(spec, "tolerations"));
+    add_map(x, JOB_SELECTOR, yyjson_mut_obj_get(spec, "nodeLabels"));
+    (void)add_list(x->doc, x->part[JOB_TOLERATIONS], yyjson_mut_obj_get(spec, "tolerations"));
     return 0;
 }
 
@@ -165,16 +168,16 @@ static void add_names(const struct sl_manager *m, struct mgr_job_extras *x,
     const char *cq = mgr_str(m, w->seen.admission->cq);
     bool elastic = w->elastic && gates[SL_G_ELASTIC_JOBS_VIA_WORKLOAD_SLICES];
 
-    put_value(x, LABELS, PODSET_LABEL, mgr_str(m, a->name));
+    put_value(x, JOB_LABELS, PODSET_LABEL, mgr_str(m, a->name));
     if (gates[SL_G_ASSIGN_QUEUE_LABELS_FOR_PODS]) {
-        put_value(x, LABELS, LOCAL_QUEUE_LABEL, mgr_str(m, w->queue));
+        put_value(x, JOB_LABELS, LOCAL_QUEUE_LABEL, mgr_str(m, w->queue));
         if (is_dns_label(cq))
-            put_value(x, LABELS, CLUSTER_QUEUE_LABEL, cq);
+            put_value(x, JOB_LABELS, CLUSTER_QUEUE_LABEL, cq);
     }
     if (gates[SL_G_TOPOLOGY_AWARE_SCHEDULING])
-        put_value(x, ANNOTATIONS, JOB_WORKLOAD_MARK, w->rec.name);
+        put_value(x, JOB_ANNOTATIONS, JOB_WORKLOAD_MARK, w->rec.name);
     if (elastic)
-        put_value(x, ANNOTATIONS, JOB_SLICE_MARK, w->slice_name ? w->slice_name : w->rec.name);
+        put_value(x, JOB_ANNOTATIONS, JOB_SLICE_MARK, w->slice_name ? w->slice_name : w->rec.name);
     x->overwrites_marks = elastic;
 }
 
@@ -184,13 +187,13 @@ static void add_topology(const struct sl_manager *m, struct mgr_job_extras *x,
     if (!a->topology || !m->settings->gates[SL_G_TOPOLOGY_AWARE_SCHEDULING])
         return;
     if (!p->topology && !mgr_exact_is(m, a)) /* else topologies count it as a pod of others */
-        put_value(x, ANNOTATIONS, UNCONSTRAINED, "true");
-    yyjson_mut_val *gate = yyjson_mut_arr_add_obj(x->doc, x->part[GATES]);
+        put_value(x, JOB_ANNOTATIONS, UNCONSTRAINED, "true");
+    yyjson_mut_val *gate = yyjson_mut_arr_add_obj(x->doc, x->part[JOB_GATES]);
     (void)yyjson_mut_obj_add_str(x->doc, gate, "name", TOPOLOGY_GATE);
 }
 
 static int add_update(struct mgr_job_extras *x, yyjson_mut_val *update, struct sl_err *err) {
-    for (enum part p = 0; p < PARTS; p++) {
+    for (enum mgr_job_part p = 0; p < JOB_PARTS; p++) {
         yyjson_mut_val *v = yyjson_mut_obj_get(update, parts[p].name);
         if (parts[p].list) {
             (void)add_list(x->doc, x->part[p], v);
@@ -246,7 +249,7 @@ int mgr_job_extras_new(const struct sl_manager *m, const struct mgr_rec_wl *w, u
         return r;
     struct mgr_job_extras *x = sl_alloc0(1, sizeof *x);
     x->doc = yyjson_mut_doc_new(NULL);
-    for (enum part p = 0; p < PARTS; p++)
+    for (enum mgr_job_part p = 0; p < JOB_PARTS; p++)
         x->part[p] = parts[p].list ? yyjson_mut_arr(x->doc) : yyjson_mut_obj(x->doc);
     add_topology(m, x, &w->podsets[podset], a);
     r = add_flavors(m, x, a, err);
@@ -272,19 +275,19 @@ void mgr_job_extras_free(struct mgr_job_extras *x) {
 
 static int fit_mark(const struct mgr_job_extras *x, const char *key, const char *had,
                     struct sl_err *err) {
-    yyjson_mut_val *ours = yyjson_mut_obj_get(x->part[ANNOTATIONS], key);
+    yyjson_mut_val *ours = yyjson_mut_obj_get(x->part[JOB_ANNOTATIONS], key);
     if (!had || !ours || x->overwrites_marks || strcmp(had, text(ours)) == 0)
         return 0;
-    return conflict(err, ANNOTATIONS, key, had, text(ours));
+    return conflict(err, JOB_ANNOTATIONS, key, had, text(ours));
 }
 
 int mgr_job_extras_fit(struct mgr_job_extras *x, const struct mgr_template *t,
-                       const struct mgr_job_more *marks, struct sl_err *err) {
+                       const struct mgr_job_marks *marks, struct sl_err *err) {
     yyjson_mut_val *base = parse(x->doc, t->parts);
-    int r = marks ? fit_mark(x, JOB_WORKLOAD_MARK, marks->wl_mark, err) : 0;
+    int r = marks ? fit_mark(x, JOB_WORKLOAD_MARK, marks->wl, err) : 0;
     if (r >= 0 && marks)
-        r = fit_mark(x, JOB_SLICE_MARK, marks->sl_mark, err);
-    for (enum part p = 0; r >= 0 && p < PARTS; p++) {
+        r = fit_mark(x, JOB_SLICE_MARK, marks->sl, err);
+    for (enum mgr_job_part p = 0; r >= 0 && p < JOB_PARTS; p++) {
         yyjson_mut_val *had = yyjson_mut_obj_get(base, parts[p].name);
         if (!parts[p].list) {
             r = compare(had, x->part[p], p, err);
@@ -298,7 +301,7 @@ int mgr_job_extras_fit(struct mgr_job_extras *x, const struct mgr_template *t,
 }
 
 uint64_t mgr_job_extras_tolerations(const struct mgr_job_extras *x) {
-    char *s = yyjson_mut_val_write(x->part[TOLERATIONS], 0, NULL);
+    char *s = yyjson_mut_val_write(x->part[JOB_TOLERATIONS], 0, NULL);
     _cleanup_(sl_json_docp) yyjson_doc *d = s ? yyjson_read(s, strlen(s), 0) : NULL;
     uint64_t h = mgr_template_tolerations_hash(yyjson_doc_get_root(d));
     free(s);
@@ -307,14 +310,12 @@ uint64_t mgr_job_extras_tolerations(const struct mgr_job_extras *x) {
 
 /* ---- writing ---- */
 
-/* ---- writing ---- */
-
 /* "metadata" and "spec" of the parts that are not NULL; an empty value is null. */
-static void put_template(yyjson_mut_val *const v[PARTS], struct sl_jw *out) {
+static void put_template(yyjson_mut_val *const v[JOB_PARTS], struct sl_jw *out) {
     static const char *const room[] = {"metadata", "spec"};
     for (int in_spec = 0; in_spec <= 1; in_spec++) {
         bool open = false;
-        for (enum part p = 0; p < PARTS; p++) {
+        for (enum mgr_job_part p = 0; p < JOB_PARTS; p++) {
             if (!v[p] || parts[p].in_spec != in_spec)
                 continue;
             if (!open)
@@ -327,26 +328,55 @@ static void put_template(yyjson_mut_val *const v[PARTS], struct sl_jw *out) {
     }
 }
 
-static bool has_part(const struct mgr_job_extras *x, enum part p) {
+static bool has_part(const struct mgr_job_extras *x, enum mgr_job_part p) {
     return parts[p].list ? x->grows[p] : yyjson_mut_obj_size(x->part[p]) > 0;
 }
 
 void mgr_job_extras_put(const struct mgr_job_extras *x, struct sl_jw *out) {
-    yyjson_mut_val *v[PARTS] = {0};
-    for (enum part p = 0; p < PARTS; p++)
+    yyjson_mut_val *v[JOB_PARTS] = {0};
+    for (enum mgr_job_part p = 0; p < JOB_PARTS; p++)
         if (has_part(x, p))
             v[p] = x->part[p];
     put_template(v, out);
 }
 
 bool mgr_job_extras_gated(const struct mgr_job_extras *x) {
-    return yyjson_mut_arr_size(x->part[GATES]) > 0;
+    return yyjson_mut_arr_size(x->part[JOB_GATES]) > 0;
 }
 
 void mgr_job_extras_put_pod(const struct mgr_job_extras *x, bool in_spec, struct sl_jw *out) {
-    for (enum part p = 0; p < GATES; p++)
+    for (enum mgr_job_part p = 0; p < JOB_GATES; p++)
         if (parts[p].in_spec == in_spec && has_part(x, p))
             sl_jw_mut_val(out, parts[p].name, x->part[p]);
+}
+
+static yyjson_mut_val *union_of(yyjson_mut_doc *doc, yyjson_mut_val *had, yyjson_mut_val *ours) {
+    yyjson_mut_val *all = had ? yyjson_mut_val_mut_copy(doc, had) : yyjson_mut_obj(doc);
+    sl_json_mut_fill(doc, all, ours, true);
+    return all;
+}
+
+void mgr_job_extras_changes(const struct mgr_job_extras *x, const struct mgr_template *t,
+                            struct mgr_job_change ret[JOB_PARTS]) {
+    yyjson_mut_val *base = parse(x->doc, t->parts);
+    for (enum mgr_job_part p = 0; p < JOB_PARTS; p++) {
+        ret[p] = (struct mgr_job_change){0};
+        if (!has_part(x, p))
+            continue;
+        ret[p].whole = x->part[p];
+        if (parts[p].list)
+            continue;
+        ret[p].keys = x->part[p];
+        ret[p].whole = union_of(x->doc, yyjson_mut_obj_get(base, parts[p].name), x->part[p]);
+    }
+}
+
+void mgr_job_extras_alone(const struct mgr_job_extras *x, struct mgr_job_change ret[JOB_PARTS]) {
+    for (enum mgr_job_part p = 0; p < JOB_PARTS; p++) {
+        ret[p] = (struct mgr_job_change){0};
+        if (sl_json_mut_size(x->part[p]))
+            ret[p].whole = x->part[p];
+    }
 }
 
 /* ---- back again ---- */
@@ -376,23 +406,23 @@ static yyjson_mut_val *list_change(yyjson_mut_doc *doc, yyjson_mut_val *from, yy
 }
 
 /* Our marks are in no template's parts, so they are put where their removal shows. */
-static void take_marks(yyjson_mut_doc *doc, yyjson_mut_val *v[PARTS],
-                       const struct mgr_job_more *marks) {
-    if (!marks || (!marks->wl_mark && !marks->sl_mark))
+static void take_marks(yyjson_mut_doc *doc, yyjson_mut_val *v[JOB_PARTS],
+                       const struct mgr_job_marks *marks) {
+    if (!marks || (!marks->wl && !marks->sl))
         return;
-    if (!v[ANNOTATIONS])
-        v[ANNOTATIONS] = yyjson_mut_obj(doc);
-    if (marks->wl_mark)
-        (void)yyjson_mut_obj_add_null(doc, v[ANNOTATIONS], JOB_WORKLOAD_MARK);
-    if (marks->sl_mark)
-        (void)yyjson_mut_obj_add_null(doc, v[ANNOTATIONS], JOB_SLICE_MARK);
+    if (!v[JOB_ANNOTATIONS])
+        v[JOB_ANNOTATIONS] = yyjson_mut_obj(doc);
+    if (marks->wl)
+        (void)yyjson_mut_obj_add_null(doc, v[JOB_ANNOTATIONS], JOB_WORKLOAD_MARK);
+    if (marks->sl)
+        (void)yyjson_mut_obj_add_null(doc, v[JOB_ANNOTATIONS], JOB_SLICE_MARK);
 }
 
-void mgr_job_restore_put(const struct mgr_template *from, const struct mgr_job_more *marks,
+void mgr_job_restore_put(const struct mgr_template *from, const struct mgr_job_marks *marks,
                          const struct mgr_template *to, struct sl_jw *out) {
     yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
-    yyjson_mut_val *a = parse(doc, from->parts), *b = parse(doc, to->parts), *v[PARTS] = {0};
-    for (enum part p = 0; p < PARTS; p++) {
+    yyjson_mut_val *a = parse(doc, from->parts), *b = parse(doc, to->parts), *v[JOB_PARTS] = {0};
+    for (enum mgr_job_part p = 0; p < JOB_PARTS; p++) {
         yyjson_mut_val *x = yyjson_mut_obj_get(a, parts[p].name),
                        *y = yyjson_mut_obj_get(b, parts[p].name);
         v[p] = parts[p].list ? list_change(doc, x, y) : map_change(doc, x, y);
@@ -400,4 +430,28 @@ void mgr_job_restore_put(const struct mgr_template *from, const struct mgr_job_m
     take_marks(doc, v, marks);
     put_template(v, out);
     yyjson_mut_doc_free(doc);
+}
+
+void mgr_job_restore_changes(yyjson_mut_doc *doc, const struct mgr_template *from,
+                             const struct mgr_job_marks *marks, const struct mgr_template *to,
+                             struct mgr_job_change ret[JOB_PARTS]) {
+    yyjson_mut_val *a = parse(doc, from->parts), *b = parse(doc, to->parts), *v[JOB_PARTS] = {0};
+    for (enum mgr_job_part p = 0; p < JOB_PARTS; p++) {
+        yyjson_mut_val *x = yyjson_mut_obj_get(a, parts[p].name),
+                       *y = yyjson_mut_obj_get(b, parts[p].name);
+        v[p] = parts[p].list ? list_change(doc, x, y) : map_change(doc, x, y);
+    }
+    take_marks(doc, v, marks);
+    for (enum mgr_job_part p = 0; p < JOB_PARTS; p++) {
+        yyjson_mut_val *y = yyjson_mut_obj_get(b, parts[p].name);
+        ret[p] = (struct mgr_job_change){0};
+        if (!v[p])
+            continue;
+        if (!parts[p].list)
+            ret[p].keys = v[p];
+        if (sl_json_mut_size(y))
+            ret[p].whole = y;
+        else /* the labels that a controller gives to its pods are in no template's parts */
+            ret[p].drop = p != JOB_LABELS;
+    }
 }

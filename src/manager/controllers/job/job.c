@@ -105,6 +105,8 @@ static void take_owner(struct sl_manager *m, struct mgr_rec_job *j, yyjson_val *
     set_text(&j->owner_uid, sl_json_str(found, "uid"));
     j->owner_api = sl_sym_put(m->syms, sl_json_str(found, "apiVersion"));
     j->owner_kind = sl_sym_put(m->syms, sl_json_str(found, "kind"));
+    if (j->owner_uid)
+        mgr_job_need(m, mgr_str(m, j->owner_api), mgr_str(m, j->owner_kind));
 }
 
 const char *mgr_job_prebuilt_name(const struct sl_manager *m, yyjson_val *o) {
@@ -119,27 +121,30 @@ static void more_free(struct mgr_job_more *more) {
         return;
     sl_freep(&more->prebuilt);
     sl_freep(&more->gate);
-    sl_freep(&more->wl_mark);
-    sl_freep(&more->sl_mark);
+    sl_freep(&more->marks.wl);
+    sl_freep(&more->marks.sl);
     sl_freep(&more);
 }
 
 static void take_more(const struct sl_manager *m, struct mgr_rec_job *j, yyjson_val *o) {
     yyjson_val *template = sl_json_at(o, "spec.template");
     struct mgr_job_more more = {
-        .min_parallelism = mgr_parse_go_int(sl_json_annotation(o, MIN_PARALLELISM), -1),
+        .min_parallelism = -1,
         .max_exec_s = mgr_job_max_exec(o),
-        .sync_completions = mgr_parse_go_bool(sl_json_annotation(o, SYNC_COMPLETIONS)),
-        .elastic = m->settings->gates[SL_G_ELASTIC_JOBS_VIA_WORKLOAD_SLICES] &&
-                   strcmp(sl_json_annotation(o, JOB_ELASTIC), "true") == 0,
         .prebuilt = text_or_null(mgr_job_prebuilt_name(m, o)),
         .gate = text_or_null(sl_json_annotation(o, JOB_GATED_BY)),
-        .wl_mark = text_or_null(sl_json_annotation(template, JOB_WORKLOAD_MARK)),
-        .sl_mark = text_or_null(sl_json_annotation(template, JOB_SLICE_MARK)),
     };
+    if (j->rec.kind == REC_JOB) {
+        more.min_parallelism = mgr_parse_go_int(sl_json_annotation(o, MIN_PARALLELISM), -1);
+        more.sync_completions = mgr_parse_go_bool(sl_json_annotation(o, SYNC_COMPLETIONS));
+        more.elastic = m->settings->gates[SL_G_ELASTIC_JOBS_VIA_WORKLOAD_SLICES] &&
+                       strcmp(sl_json_annotation(o, JOB_ELASTIC), "true") == 0;
+        more.marks.wl = text_or_null(sl_json_annotation(template, JOB_WORKLOAD_MARK));
+        more.marks.sl = text_or_null(sl_json_annotation(template, JOB_SLICE_MARK));
+    }
     more_free(TAKE_PTR(j->more));
     if (more.min_parallelism == -1 && more.max_exec_s == -1 && !more.sync_completions &&
-        !more.elastic && !more.prebuilt && !more.gate && !more.wl_mark && !more.sl_mark)
+        !more.elastic && !more.prebuilt && !more.gate && !more.marks.wl && !more.marks.sl)
         return;
     j->more = sl_alloc(sizeof more);
     *j->more = more;
@@ -183,6 +188,28 @@ static void set_template(struct sl_manager *m, struct mgr_rec_job *j, struct mgr
     j->template = t;
 }
 
+/* Will a Workload be made of it, as far as can be seen now? Before the Workloads are known the
+ * answer is no: it is read again if need be, and then the answer is yes. */
+bool mgr_job_wants_draft(const struct sl_manager *m, const struct mgr_rec_job *j) {
+    uint32_t cursor = 0;
+    if (!mgr_job_n_podsets(j) || j->message || (j->more && j->more->prebuilt))
+        return false;
+    if (j->step == JOB_READ || !m->inf->tables[REC_WORKLOAD].synced)
+        return j->step == JOB_READ;
+    for (struct mgr_rec_wl *w; (w = mgr_wl_owned(m, j->rec.uid, &cursor));)
+        if (mgr_job_fits(m, j, w))
+            return false;
+    return true;
+}
+
+static void take_batch(struct sl_manager *m, struct mgr_rec_job *j, yyjson_val *o, bool ours) {
+    take_spec(j, o);
+    take_status(j, o);
+    set_template(m, j, ours ? mgr_template_get(m, sl_json_at(o, "spec.template")) : NULL);
+    if (mgr_job_wants_draft(m, j))
+        mgr_job_draft_keep(m, j, o);
+}
+
 /* ---- the whole ---- */
 
 static uint64_t digest_more(uint64_t h, const struct mgr_job_more *more) {
@@ -193,8 +220,8 @@ static uint64_t digest_more(uint64_t h, const struct mgr_job_more *more) {
     h = sl_hash_u64(h, (uint64_t)more->sync_completions << 1 | more->elastic);
     h = sl_hash_str(h, more->prebuilt);
     h = sl_hash_str(h, more->gate);
-    h = sl_hash_str(h, more->wl_mark);
-    return sl_hash_str(h, more->sl_mark);
+    h = sl_hash_str(h, more->marks.wl);
+    return sl_hash_str(h, more->marks.sl);
 }
 
 static uint64_t digest(const struct mgr_rec_job *j) {
@@ -220,21 +247,7 @@ static uint64_t digest(const struct mgr_rec_job *j) {
     h = sl_hash_str(h, j->owner_uid);
     h = sl_hash_str(h, j->message);
     h = sl_hash_u64(h, j->template ? j->template->hash : 0);
-    return digest_more(h, j->more);
-}
-
-/* Will a Workload be made of it, as far as can be seen now? Before the Workloads are known the
- * answer is no: it is read again if need be, and then the answer is yes. */
-static bool wants_draft(const struct sl_manager *m, const struct mgr_rec_job *j) {
-    uint32_t cursor = 0;
-    if (!j->template || j->message || (j->more && j->more->prebuilt))
-        return false;
-    if (j->step == JOB_READ || !m->inf->tables[REC_WORKLOAD].synced)
-        return j->step == JOB_READ;
-    for (struct mgr_rec_wl *w; (w = mgr_wl_owned(m, j->rec.uid, &cursor));)
-        if (mgr_job_fits(m, j, w))
-            return false;
-    return true;
+    return digest_more(mgr_job_many_digest(h, j->many), j->more);
 }
 
 bool mgr_job_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
@@ -246,21 +259,18 @@ bool mgr_job_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     j->queue = sl_sym_put(m->syms, sl_json_label(o, QUEUE_LABEL));
     j->priority_class = sl_sym_put(m->syms, sl_json_label(o, PRIORITY_LABEL));
     take_owner(m, j, o);
-    take_spec(j, o);
-    take_status(j, o);
-    if (j->queue || m->settings->manage_without_queue) {
+    mgr_job_draft_drop(j);
+    bool ours = j->queue || m->settings->manage_without_queue;
+    if (ours)
         take_more(m, j, o);
-        set_template(m, j, mgr_template_get(m, sl_json_at(o, "spec.template")));
-    } else {
+    else
         more_free(TAKE_PTR(j->more));
-        set_template(m, j, NULL);
-    }
+    if (r->kind == REC_JOB)
+        take_batch(m, j, o, ours);
+    else
+        mgr_job_take_row(m, j, o, ours);
     j->digest = digest(j);
     mgr_job_index_add(m, j);
-
-    mgr_job_draft_drop(j);
-    if (wants_draft(m, j))
-        mgr_job_draft_keep(m, j, o);
     if (j->digest != before)
         mgr_job_mark_children(m, j);
     return j->digest != before || j->draft;
@@ -272,6 +282,7 @@ void mgr_job_gone(void *ctx, struct sl_rec *r) {
     uint32_t cursor = 0;
     mgr_job_index_remove(m, j);
     set_template(m, j, NULL);
+    mgr_job_many_drop(m, j);
     for (struct mgr_rec_wl *w; (w = mgr_wl_owned(m, r->uid, &cursor));)
         mgr_job_orphan(m, w);
 }
@@ -280,6 +291,7 @@ void mgr_job_done(struct sl_rec *r) {
     struct mgr_rec_job *j = mgr_job_of(r);
     mgr_job_draft_drop(j);
     more_free(TAKE_PTR(j->more));
+    mgr_job_many_free(TAKE_PTR(j->many));
     sl_freep(&j->owner_name);
     sl_freep(&j->owner_uid);
     sl_freep(&j->message);

@@ -2,8 +2,8 @@
 /*
  * Jobs that own Jobs, and Workloads whose Job comes and goes.
  *
- * Only Jobs are followed upwards: an owner of a kind that is not cached here ends the search, as
- * one that Kueue does not know.
+ * Only jobs are followed upwards, of batch/v1 and of all rows, whether their own controller runs or
+ * not: an owner of another kind ends the search, as one that Kueue does not know.
  */
 #include "manager/controllers/job/job.h"
 
@@ -23,16 +23,6 @@ static uint64_t prebuilt_key(sl_sym ns, const char *name) {
 }
 
 /* ---- indexes ---- */
-
-void mgr_jobs_new(struct sl_manager *m) {
-    m->jobs = sl_alloc0(1, sizeof *m->jobs);
-}
-
-void mgr_jobs_end(struct sl_manager *m) {
-    sl_map_done(&m->jobs->children);
-    sl_map_done(&m->jobs->prebuilt);
-    sl_freep(&m->jobs);
-}
 
 void mgr_job_index_add(struct sl_manager *m, struct mgr_rec_job *j) {
     if (j->known)
@@ -58,19 +48,21 @@ void mgr_job_index_remove(struct sl_manager *m, struct mgr_rec_job *j) {
 
 /* ---- upwards ---- */
 
-static bool owner_is_job(const struct sl_manager *m, sl_sym api, sl_sym kind) {
-    return strcmp(mgr_str(m, kind), JOB_KIND) == 0 && strcmp(mgr_str(m, api), JOB_API_VERSION) == 0;
+/* REC_NAMESPACE: it is no job. */
+static uint32_t owner_kind(const struct sl_manager *m, const struct mgr_rec_job *j) {
+    return j->owner_uid ? mgr_job_kind(m, mgr_str(m, j->owner_api), mgr_str(m, j->owner_kind))
+                        : REC_NAMESPACE;
 }
 
 static bool leads_others(const struct sl_manager *m, const struct mgr_rec_job *j) {
-    return m->settings->framework[SL_FW_JOB] && (j->queue || m->settings->manage_without_queue);
+    return mgr_job_enabled(m, j->rec.kind) && (j->queue || m->settings->manage_without_queue);
 }
 
-/* The Job with an owner's name and UID. *ret_false: the Job of that name has another UID, so the
+/* The job with an owner's name and UID. *ret_false: the job of that name has another UID, so the
  * reference is not valid and there is no owner. */
-static struct sl_rec *owner_of(const struct sl_manager *m, const char *ns, const char *name,
-                               const char *uid, bool *ret_false) {
-    struct sl_rec *up = sl_inf_find(m->inf, REC_JOB, ns, name);
+static struct sl_rec *owner_of(const struct sl_manager *m, uint32_t kind, const char *ns,
+                               const char *name, const char *uid, bool *ret_false) {
+    struct sl_rec *up = sl_inf_find(m->inf, kind, ns, name);
     *ret_false = up && strcmp(up->uid, uid) != 0;
     return *ret_false ? NULL : up;
 }
@@ -90,11 +82,12 @@ static enum mgr_job_ancestry climb(const struct sl_manager *m, struct mgr_rec_jo
         if (n == MAX_CHAIN)
             return JOB_ANCESTRY_TOO_DEEP;
         seen[n++] = j;
-        if (!j->owner_uid || !owner_is_job(m, j->owner_api, j->owner_kind))
+        uint32_t kind = owner_kind(m, j);
+        if (kind == REC_NAMESPACE)
             return *ret ? JOB_ANCESTRY_ANCESTOR : JOB_ANCESTRY_NONE;
         bool is_false;
         struct sl_rec *up =
-            owner_of(m, mgr_str(m, j->rec.ns), j->owner_name, j->owner_uid, &is_false);
+            owner_of(m, kind, mgr_str(m, j->rec.ns), j->owner_name, j->owner_uid, &is_false);
         if (is_false)
             return *ret ? JOB_ANCESTRY_ANCESTOR : JOB_ANCESTRY_NONE;
         if (!up)
@@ -105,11 +98,13 @@ static enum mgr_job_ancestry climb(const struct sl_manager *m, struct mgr_rec_jo
 
 enum mgr_job_ancestry mgr_job_ancestry(const struct sl_manager *m, const struct mgr_rec_job *j,
                                        struct mgr_rec_job **ret) {
+    uint32_t kind = owner_kind(m, j);
     bool is_false;
     *ret = NULL;
-    if (!j->owner_uid || !owner_is_job(m, j->owner_api, j->owner_kind))
+    if (kind == REC_NAMESPACE)
         return JOB_ANCESTRY_NONE;
-    struct sl_rec *up = owner_of(m, mgr_str(m, j->rec.ns), j->owner_name, j->owner_uid, &is_false);
+    struct sl_rec *up =
+        owner_of(m, kind, mgr_str(m, j->rec.ns), j->owner_name, j->owner_uid, &is_false);
     if (is_false)
         return JOB_ANCESTRY_NONE;
     return up && up != &j->rec ? climb(m, mgr_job_of(up), ret) : JOB_ANCESTRY_UNCLEAR;
@@ -119,9 +114,10 @@ bool mgr_job_owner_managed(const struct sl_manager *m, const char *ns,
                            const struct sl_review_owner_ref *owner) {
     struct mgr_rec_job *top;
     bool is_false;
-    if (strcmp(owner->kind, JOB_KIND) != 0 || strcmp(owner->api_version, JOB_API_VERSION) != 0)
+    uint32_t kind = mgr_job_kind(m, owner->api_version, owner->kind);
+    if (kind == REC_NAMESPACE)
         return false;
-    struct sl_rec *up = owner_of(m, ns, owner->name, owner->uid, &is_false);
+    struct sl_rec *up = owner_of(m, kind, ns, owner->name, owner->uid, &is_false);
     return up && climb(m, mgr_job_of(up), &top) == JOB_ANCESTRY_ANCESTOR;
 }
 
@@ -159,12 +155,13 @@ void mgr_job_workload_changed(struct sl_manager *m, struct mgr_rec_wl *w, bool g
     if (!w->owner_uid)
         return;
     struct sl_rec *owner = mgr_rec_by_uid(m, w->owner_uid);
-    if (owner && owner->kind == REC_JOB) {
+    if (owner && mgr_is_job(owner)) {
         sl_rec_enqueue(owner);
         mgr_job_mark_children(m, mgr_job_of(owner));
-    } else if (!gone && m->inf->tables[REC_JOB].synced &&
-               strcmp(mgr_str(m, w->owner_kind), JOB_KIND) == 0 &&
-               strcmp(mgr_str(m, w->owner_group), JOB_GROUP) == 0) {
-        mgr_wl_set_pending(w, WL_READ_OWNER); /* the stream of jobs may only be late */
+        return;
     }
+    uint32_t kind = mgr_job_kind(m, mgr_str(m, w->owner_api), mgr_str(m, w->owner_kind));
+    if (!gone && kind != REC_NAMESPACE && mgr_job_runs(m, kind) && sl_inf_synced(m->inf, kind) &&
+        (kind == REC_JOB || m->inf->tables[kind].exists))
+        mgr_wl_set_pending(w, WL_READ_OWNER); /* the stream of jobs may only be late */
 }

@@ -20,18 +20,22 @@ bool mgr_job_spec(const struct sl_manager *m, const struct mgr_rec_job *j, bool 
     int32_t min = mgr_job_min_count(m, j), max_exec = j->more ? j->more->max_exec_s : -1;
     struct mgr_priority p;
 
-    if (!mgr_priority_of(m, mgr_str(m, j->priority_class), j->template->priority_class, &p))
+    if (!mgr_priority_of(m, mgr_str(m, j->priority_class), mgr_job_pod_class(j), &p))
         return false;
     sl_jw_object(out, key);
-    sl_jw_array(out, "podSets");
-    sl_jw_object(out, NULL);
-    sl_jw_str(out, "name", JOB_PODSET);
-    sl_jw_int(out, "count", mgr_job_count(j));
-    if (min > 0)
-        sl_jw_int(out, "minCount", min);
-    sl_jw_fields(out, j->draft->podset);
-    sl_jw_end(out);
-    sl_jw_end(out);
+    if (j->many) {
+        sl_jw_raw(out, "podSets", j->draft->podset);
+    } else {
+        sl_jw_array(out, "podSets");
+        sl_jw_object(out, NULL);
+        sl_jw_str(out, "name", JOB_PODSET);
+        sl_jw_int(out, "count", mgr_job_count(j));
+        if (min > 0)
+            sl_jw_int(out, "minCount", min);
+        sl_jw_fields(out, j->draft->podset);
+        sl_jw_end(out);
+        sl_jw_end(out);
+    }
     mgr_draft_put_terms(m, &p, j->queue, max_exec, replace, out);
     sl_jw_end(out);
     return true;
@@ -64,8 +68,9 @@ static void put_name(const struct sl_manager *m, const struct mgr_rec_job *j, st
     char generation[24] = "";
     if (mgr_job_elastic(j))
         sl_fmt(generation, sizeof generation, "%lld", (long long)j->rec.generation);
-    mgr_wl_name(b, JOB_KIND, JOB_GROUP, j->rec.name, j->rec.uid, generation,
-                m->settings->gates[SL_G_SHORT_WORKLOAD_NAMES]);
+    const struct sl_jobkind *row = mgr_job_row(m, j->rec.kind);
+    mgr_wl_name(b, j->rec.table->kind->kind, row ? row->group : JOB_GROUP, j->rec.name, j->rec.uid,
+                generation, m->settings->gates[SL_G_SHORT_WORKLOAD_NAMES]);
 }
 
 static bool build_create(struct sl_manager *m, struct mgr_rec_job *j, struct sl_write *w) {
@@ -112,20 +117,31 @@ static void put_suspend(struct sl_jw *out) {
     sl_jw_bool(out, "suspend", true);
 }
 
-static bool build_suspend_child(struct mgr_rec_job *j, struct sl_write *w) {
+static bool build_suspend_child(const struct sl_manager *m, struct mgr_rec_job *j,
+                                struct sl_write *w) {
     open_patch(j, NULL, w);
-    put_suspend(&w->json);
+    if (j->rec.kind == REC_JOB) {
+        put_suspend(&w->json);
+    } else {
+        sl_jw_end(&w->json);
+        mgr_job_put_suspend(m, j, &w->json);
+    }
     mgr_set_event_note(&j->note, "Kueue managed child job suspended");
     return true;
 }
 
-static bool build_stop(struct mgr_rec_job *j, const char *why, struct sl_write *w) {
+static bool build_stop(struct sl_manager *m, struct mgr_rec_job *j, const struct mgr_job_plan *p,
+                       struct sl_write *w) {
+    mgr_set_event_note(&j->note, "%s", p->why);
+    if (j->rec.kind != REC_JOB) {
+        mgr_job_build_row_stop(m, j, p->wl, w);
+        return true;
+    }
     open_patch(j, NULL, w);
     sl_jw_object(&w->json, "annotations");
     sl_jw_str(&w->json, JOB_STOPPING, "true");
     sl_jw_end(&w->json);
     put_suspend(&w->json);
-    mgr_set_event_note(&j->note, "%s", why);
     return true;
 }
 
@@ -168,8 +184,12 @@ static bool build_start(struct sl_manager *m, struct mgr_rec_job *j, const struc
     struct sl_jw *out = &w->json;
     struct sl_err err;
     struct mgr_job_extras *x = NULL;
+    mgr_set_event_note(&j->note, "Admitted by clusterQueue %s",
+                       mgr_str(m, from->seen.admission->cq));
+    if (j->rec.kind != REC_JOB)
+        return mgr_job_build_row_start(m, j, from, w);
     bool fits = mgr_job_extras_new(m, from, 0, &x, &err) >= 0 &&
-                mgr_job_extras_fit(x, j->template, j->more, &err) >= 0;
+                mgr_job_extras_fit(x, j->template, mgr_job_marks_of(j, 0), &err) >= 0;
     if (fits) {
         open_patch(j, NULL, w);
         sl_jw_end(out);
@@ -178,8 +198,6 @@ static bool build_start(struct sl_manager *m, struct mgr_rec_job *j, const struc
         put_size(j, from->seen.admission->v[0].count, out);
         sl_jw_object(out, "template");
         mgr_job_extras_put(x, out);
-        mgr_set_event_note(&j->note, "Admitted by clusterQueue %s",
-                           mgr_str(m, from->seen.admission->cq));
     }
     mgr_job_extras_free(x);
     return fits;
@@ -213,15 +231,20 @@ bool mgr_job_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
     case JOB_CREATE:
         return build_create(m, j, w);
     case JOB_SUSPEND_CHILD:
-        return build_suspend_child(j, w);
+        return build_suspend_child(m, j, w);
+    case JOB_INJECT:
+        return mgr_train_build_patch(m, j, p.wl, w);
     case JOB_START:
         return build_start(m, j, p.wl, w);
     case JOB_STOP:
-        return build_stop(j, p.why, w);
+        return build_stop(m, j, &p, w);
     case JOB_RESET:
         return build_reset(j, w);
     case JOB_RESTORE:
-        return build_restore(j, p.wl, w);
+        if (r->kind == REC_JOB)
+            return build_restore(j, p.wl, w);
+        mgr_train_build_restore(j, w);
+        return true;
     case JOB_RESIZE:
         return build_resize(j, p.wl, w);
     case JOB_DELETE:
@@ -248,10 +271,12 @@ void mgr_job_written(void *ctx, struct sl_rec *r, const struct sl_write *w, enum
     struct mgr_rec_job *j = mgr_job_of(r);
     enum mgr_job_step step = (enum mgr_job_step)j->step;
     (void)w, (void)reply;
+    if (how == SL_WRITTEN)
+        j->injected = step == JOB_INJECT;
     if (how == SL_WRITTEN && step == JOB_CREATE)
         mgr_count_created(m, r);
     if (how == SL_WRITTEN && step_event[step] && j->note)
-        sl_rec_event(r, MGR_JOB_CONTROLLER, false, step_event[step], "%s", j->note);
+        sl_rec_event(r, mgr_job_controller(m, j), false, step_event[step], "%s", j->note);
     else if (how == SL_WRITE_CONFLICT && step == JOB_CREATE)
         j->pause = sl_time_add(m->spec.client->mono, PAUSE);
     j->step = JOB_REST;

@@ -34,51 +34,71 @@ int32_t mgr_job_reclaimable(const struct mgr_rec_job *j) {
 
 /* ---- does a Workload fit? ---- */
 
-/* The assignment of the only podset, if there is one for it. */
+/* The assignment of a podset, if there is one for it. */
 static const struct mgr_wl_podset_admission *assigned(const struct sl_manager *m,
-                                                      const struct mgr_rec_wl *w) {
+                                                      const struct mgr_rec_wl *w, uint32_t podset) {
     const struct mgr_wl_admission *a = w->seen.admission;
     if (!a || !mgr_wl_condition_is_true(m, w, "QuotaReserved"))
         return NULL;
     for (uint32_t i = 0; i < a->n; i++)
-        if (a->v[i].name == w->podsets[0].name)
+        if (a->v[i].name == w->podsets[podset].name)
             return &a->v[i];
     return NULL;
 }
 
 /* Tolerations of the pods while they run with this admission. */
 static bool tolerates_as_running(const struct sl_manager *m, const struct mgr_rec_job *j,
-                                 const struct mgr_rec_wl *w) {
-    const struct mgr_template *t = w->podsets[0].template;
+                                 const struct mgr_rec_wl *w, uint32_t podset) {
+    const struct mgr_template *t = w->podsets[podset].template;
     struct sl_err err;
     struct mgr_job_extras *x = NULL;
-    bool same = mgr_job_extras_new(m, w, 0, &x, &err) >= 0 &&
+    bool same = mgr_job_extras_new(m, w, podset, &x, &err) >= 0 &&
                 mgr_job_extras_fit(x, t, NULL, &err) >= 0 &&
-                mgr_job_extras_tolerations(x) == j->template->tolerations;
+                mgr_job_extras_tolerations(x) == mgr_job_template(j, podset)->tolerations;
     mgr_job_extras_free(x);
     return same;
+}
+
+/* How one podset compares with a Workload's: as it runs with its assignment, and as it is
+ * described. */
+struct likeness {
+    bool reserved, as_running, as_described;
+};
+
+static struct likeness compare(const struct sl_manager *m, const struct mgr_rec_job *j,
+                               const struct mgr_rec_wl *w, uint32_t i) {
+    const struct mgr_wl_podset *p = &w->podsets[i];
+    const struct mgr_wl_podset_admission *a = assigned(m, w, i);
+    int32_t count = mgr_job_count_of(j, i);
+    bool tolerates = mgr_wl_condition_is_true(m, w, "Admitted") ||
+                     p->template->tolerations == mgr_job_template(j, i)->tolerations;
+    struct likeness l = {.reserved = a, .as_described = count == p->count && tolerates};
+    if (a)
+        l.as_running = count == (p->min_count > 0 ? a->count : p->count) &&
+                       (tolerates || tolerates_as_running(m, j, w, i));
+    return l;
 }
 
 bool mgr_job_fits(const struct sl_manager *m, const struct mgr_rec_job *j,
                   const struct mgr_rec_wl *w) {
     int64_t max_exec = j->more && j->more->max_exec_s > 0 ? j->more->max_exec_s : 0;
-    if (!j->template || w->n_podsets != 1 || w->max_exec_s != max_exec)
+    uint32_t n = mgr_job_n_podsets(j);
+    struct likeness all = {true, true, true};
+    if (!n || w->n_podsets != n || w->max_exec_s != max_exec)
         return false;
-    const struct mgr_wl_podset *p = &w->podsets[0];
-    if (p->template->containers != j->template->containers ||
-        p->min_count != mgr_job_min_count(m, j))
-        return false;
-    bool admitted = mgr_wl_condition_is_true(m, w, "Admitted");
-    bool tolerates = admitted || p->template->tolerations == j->template->tolerations;
-    const struct mgr_wl_podset_admission *a = assigned(m, w);
-    if (a) {
-        int32_t running = p->min_count > 0 ? a->count : p->count;
-        if (mgr_job_count(j) == running && (tolerates || tolerates_as_running(m, j, w)))
-            return true;
-        if (!mgr_job_suspended(j))
+    for (uint32_t i = 0; i < n; i++) {
+        const struct mgr_wl_podset *p = &w->podsets[i];
+        if (p->template->containers != mgr_job_template(j, i)->containers ||
+            p->min_count != mgr_job_min_count(m, j))
             return false;
+        struct likeness l = compare(m, j, w, i);
+        all.reserved &= l.reserved;
+        all.as_running &= l.as_running;
+        all.as_described &= l.as_described;
     }
-    return mgr_job_count(j) == p->count && tolerates;
+    if (!all.reserved)
+        return all.as_described;
+    return all.as_running || (mgr_job_suspended(j) && all.as_described);
 }
 
 /* The Workloads of a Job: the oldest that fits, the oldest that does not, how many do not. */
@@ -115,10 +135,10 @@ static struct owned owned_by(const struct sl_manager *m, const struct mgr_rec_jo
 /* Is something of an admission still in the Job's template that is not in the Workload's podset? */
 static bool template_altered(const struct mgr_rec_job *j, const struct mgr_rec_wl *w) {
     const struct mgr_wl_podset *p = &w->podsets[0];
-    const struct mgr_job_more *marks = mgr_job_marks(j, w);
+    const struct mgr_job_marks *marks = mgr_job_marks(j, w);
     if (w->n_podsets != 1)
         return false;
-    if (p->template == j->template && !(marks && (marks->wl_mark || marks->sl_mark)))
+    if (p->template == j->template && !(marks && (marks->wl || marks->sl)))
         return false;
     _cleanup_(sl_buf_done) struct sl_buf diff = SL_BUF(SL_WRITER_MAX_BODY);
     struct sl_jw out = SL_JW(&diff);
@@ -137,12 +157,14 @@ static bool altered(const struct mgr_rec_job *j, const struct mgr_rec_wl *w) {
 
 /* What is left to do until the Job is stopped. The API server lets a template change only while the
  * Job is suspended, has no start time and none of its pods is active: the last is reported by the
- * Job controller, so it is waited for. */
+ * Job controller, so it is waited for. Objects of rows are stopped and restored at once. */
 static struct mgr_job_plan stop(const struct mgr_rec_job *j, enum mgr_job_phase phase,
                                 struct mgr_rec_wl *from, const char *why) {
     struct mgr_job_plan p = {.phase = phase, .wl = from, .why = why};
     if (!j->suspend)
         p.step = JOB_STOP;
+    else if (j->rec.kind != REC_JOB)
+        p.step = !mgr_train_has_patch(j) ? JOB_REST : j->active ? JOB_WAIT : JOB_RESTORE;
     else if (j->started)
         p.step = JOB_RESET;
     else if (j->active && from && template_altered(j, from))
@@ -162,7 +184,7 @@ static struct mgr_job_plan plan_alone(const struct sl_manager *m, const struct m
     if (!mgr_job_suspended(j))
         return stop(j, JOB_NO_WORKLOAD, NULL, "Missing Workload; unable to restore pod templates");
     if (j->active == 0 &&
-        mgr_priority_of(m, mgr_str(m, j->priority_class), j->template->priority_class, &priority))
+        mgr_priority_of(m, mgr_str(m, j->priority_class), mgr_job_pod_class(j), &priority))
         p.step = j->draft ? JOB_CREATE : JOB_READ;
     return p;
 }
@@ -239,7 +261,9 @@ static struct mgr_job_plan plan_matched(const struct sl_manager *m, const struct
     else if (evicted && evicted->status == COND_TRUE)
         return plan_evicted(m, j, w, evicted);
     else if (mgr_job_suspended(j) && admitted)
-        p = (struct mgr_job_plan){.phase = JOB_READY, .step = JOB_START, .wl = w};
+        p = (struct mgr_job_plan){.phase = JOB_READY,
+                                  .step = mgr_train_lacks_patch(m, j, w) ? JOB_INJECT : JOB_START,
+                                  .wl = w};
     else if (mgr_job_suspended(j))
         p.phase = JOB_WAITING;
     else if (j->stopping) /* a stop that was begun is ended first, whatever has become of its cause
@@ -266,7 +290,7 @@ static struct mgr_job_plan plan_slice(const struct sl_manager *m, const struct m
     }
     /* Pods that have no slice yet are held back one by one, so nothing has to be stopped. */
     if (!j->message && (s->replaced || !s->grow) &&
-        mgr_priority_of(m, mgr_str(m, j->priority_class), j->template->priority_class, &priority))
+        mgr_priority_of(m, mgr_str(m, j->priority_class), mgr_job_pod_class(j), &priority))
         p.step = j->draft ? JOB_CREATE : JOB_READ;
     return p;
 }
@@ -318,8 +342,12 @@ struct mgr_job_plan mgr_job_plan(const struct sl_manager *m, struct mgr_rec_job 
         p.phase = JOB_TOO_DEEP;
     if (kin != JOB_ANCESTRY_NONE || !named)
         return p;
-    if (!j->template) {
+    if (!mgr_job_is_read_in(j)) {
         p.step = JOB_READ;
+        return p;
+    }
+    if (j->many && !j->many->n) {
+        p.phase = j->many->skipped ? JOB_IGNORED : JOB_UNREADABLE;
         return p;
     }
     if (j->more && j->more->prebuilt) {

@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "core/base/collection/hash.h"
 #include "manager/controllers/core/templates.h"
 #include "manager/controllers/workload/follow.h"
 
@@ -15,36 +16,52 @@
 
 static void report(struct sl_manager *m, const struct mgr_rec_job *j, const char *reason,
                    const char *what, const struct mgr_rec_wl *w) {
-    sl_rec_event(&j->rec, MGR_JOB_CONTROLLER, false, reason, "%s%s/%s", what, mgr_str(m, w->rec.ns),
-                 w->rec.name);
+    sl_rec_event(&j->rec, mgr_job_controller(m, j), false, reason, "%s%s/%s", what,
+                 mgr_str(m, w->rec.ns), w->rec.name);
 }
 
 /* ---- progress ---- */
 
+/* Into counts; false: the kind does not say. */
+static bool reclaimable_of(const struct mgr_rec_job *j, int32_t *counts) {
+    for (uint32_t i = 0; j->many && i < j->many->n; i++)
+        counts[i] = j->many->v[i].reclaimable;
+    if (!j->many)
+        counts[0] = mgr_job_reclaimable(j);
+    return !j->many || j->many->reclaims;
+}
+
 static void set_reclaimable(struct sl_manager *m, const struct mgr_rec_job *j,
                             struct mgr_rec_wl *w) {
     const int32_t *now = mgr_wl_next(w, WL_RECLAIMABLE)->reclaimable;
-    int32_t n = mgr_job_reclaimable(j);
+    int32_t counts[SL_JOBKIND_MAX_PODSETS];
+    bool held = mgr_wl_condition_is_true(m, w, "QuotaReserved") && !w->elastic;
 
-    if (!m->settings->gates[SL_G_RECLAIMABLE_PODS] || w->n_podsets != 1)
+    if (!m->settings->gates[SL_G_RECLAIMABLE_PODS] || w->n_podsets != mgr_job_n_podsets(j) ||
+        !reclaimable_of(j, counts))
         return;
-    if (n > w->podsets[0].count)
-        n = w->podsets[0].count;
-    /* What was given back while the quota is held cannot be taken again: admission refuses it. */
-    if (now && n < now[0] && mgr_wl_condition_is_true(m, w, "QuotaReserved") && !w->elastic)
-        return;
-    mgr_wl_set_reclaimable(w, &n);
+    for (uint32_t i = 0; i < w->n_podsets; i++) {
+        if (counts[i] > w->podsets[i].count)
+            counts[i] = w->podsets[i].count;
+        /* What was given back while the quota is held cannot be taken again: admission refuses it.
+         */
+        if (now && counts[i] < now[i] && held)
+            return;
+    }
+    mgr_wl_set_reclaimable(w, counts);
 }
 
 static bool pods_ready(const struct mgr_rec_job *j) {
+    if (j->many)
+        return j->many->ready;
     return (int64_t)j->succeeded + j->ready + j->uncounted >= mgr_job_count(j);
 }
 
-static void report_too_deep(struct mgr_rec_job *j) {
+static void report_too_deep(const struct sl_manager *m, struct mgr_rec_job *j) {
     static const uint32_t once = 1;
     if (j->reported != once)
         sl_rec_event(
-            &j->rec, MGR_JOB_CONTROLLER, true, "JobNestingTooDeep",
+            &j->rec, mgr_job_controller(m, j), true, "JobNestingTooDeep",
             "Terminated search for Kueue-managed Job because ancestor depth exceeded limit of 10");
     j->reported = once;
 }
@@ -58,10 +75,19 @@ static void report_crowded(struct sl_manager *m, struct mgr_rec_job *j) {
            SL_S("namespace", mgr_str(m, j->rec.ns)), SL_S("name", j->rec.name),
            SL_I("limit", JOB_MAX_SLICES));
     sl_rec_event(
-        &j->rec, MGR_JOB_CONTROLLER, true, "TooManyWorkloadSlices",
+        &j->rec, mgr_job_controller(m, j), true, "TooManyWorkloadSlices",
         "More than %u Workloads of this elastic Job are not finished: it is suspended until some "
         "of them are deleted",
         JOB_MAX_SLICES);
+}
+
+/* Only its user can correct it. */
+static void report_unreadable(const struct sl_manager *m, struct mgr_rec_job *j) {
+    uint32_t now = (uint32_t)sl_hash_str(3, j->many->fault);
+    if (j->reported != now)
+        sl_rec_event(&j->rec, mgr_job_controller(m, j), true, "ErrWorkloadCompose", "%s",
+                     j->many->fault);
+    j->reported = now;
 }
 
 /* ---- Workloads that do not fit ---- */
@@ -104,7 +130,7 @@ static void adopt(const struct mgr_rec_job *j, struct mgr_rec_wl *w) {
 
 static void finish(struct sl_manager *m, const struct mgr_rec_job *j, struct mgr_rec_wl *w) {
     mgr_wl_finish(m, w, j->failed ? "Failed" : "Succeeded", j->message);
-    mgr_report_finished(m, &j->rec, MGR_JOB_CONTROLLER, w);
+    mgr_report_finished(m, &j->rec, mgr_job_controller(m, j), w);
 }
 
 static void let_go(struct sl_manager *m, const struct mgr_rec_job *j, struct mgr_rec_wl *w) {
@@ -112,7 +138,7 @@ static void let_go(struct sl_manager *m, const struct mgr_rec_job *j, struct mgr
         return;
     mgr_wl_set_pending(w, WL_UNFINALIZE);
     if (!j->message) /* finished by another client, so not reported yet */
-        mgr_report_finished(m, &j->rec, MGR_JOB_CONTROLLER, w);
+        mgr_report_finished(m, &j->rec, mgr_job_controller(m, j), w);
 }
 
 static void orphan_all(struct sl_manager *m, const struct mgr_rec_job *j) {
@@ -131,13 +157,22 @@ static void release(struct sl_manager *m, struct mgr_rec_job *j, struct mgr_rec_
         sl_rec_reconcile_at(&j->rec, end);
 }
 
+static int fit_podset(const struct sl_manager *m, const struct mgr_rec_job *j,
+                      const struct mgr_rec_wl *w, uint32_t i, struct sl_err *err) {
+    struct mgr_job_extras *x = NULL;
+    int r = mgr_job_extras_new(m, w, i, &x, err);
+    if (r >= 0)
+        r = mgr_job_extras_fit(x, mgr_job_template(j, i), mgr_job_marks_of(j, i), err);
+    mgr_job_extras_free(x);
+    return r;
+}
+
 /* Can it be started at all? A conflict ends the Workload; a flavor may still come. */
 static bool startable(struct sl_manager *m, struct mgr_rec_job *j, struct mgr_rec_wl *w) {
-    struct sl_err err;
-    struct mgr_job_extras *x = NULL;
-    bool fits = mgr_job_extras_new(m, w, 0, &x, &err) >= 0 &&
-                mgr_job_extras_fit(x, j->template, j->more, &err) >= 0;
-    mgr_job_extras_free(x);
+    struct sl_err err = {0};
+    bool fits = true;
+    for (uint32_t i = 0; fits && i < mgr_job_n_podsets(j); i++)
+        fits = fit_podset(m, j, w, i, &err) >= 0;
     if (!fits && err.code == SL_EINVAL)
         mgr_wl_finish(m, w, "FailedToStart", err.text);
     else if (!fits)
@@ -158,14 +193,17 @@ static void with_workload(struct sl_manager *m, struct mgr_rec_job *j,
     if (p->phase != JOB_WAITING)
         return;
     if (mgr_wl_condition_is_true(m, w, "QuotaReserved"))
-        mgr_follow_checks(m, &j->rec, MGR_JOB_CONTROLLER, w, &j->reported);
+        mgr_follow_checks(m, &j->rec, mgr_job_controller(m, j), w, &j->reported);
     mgr_follow_queue(m, j->queue, w);
 }
 
 static void act(struct sl_manager *m, struct mgr_rec_job *j, const struct mgr_job_plan *p) {
     switch (p->phase) {
+    case JOB_UNREADABLE:
+        report_unreadable(m, j);
+        break;
     case JOB_TOO_DEEP:
-        report_too_deep(j);
+        report_too_deep(m, j);
         break;
     case JOB_TOO_MANY_SLICES:
         report_crowded(m, j);
@@ -214,7 +252,7 @@ static void act(struct sl_manager *m, struct mgr_rec_job *j, const struct mgr_jo
 void mgr_job_changed(void *ctx, struct sl_rec *r) {
     struct sl_manager *m = ctx;
     struct mgr_rec_job *j = mgr_job_of(r);
-    if (!m->spec.parts.framework[SL_FW_JOB])
+    if (!mgr_job_runs(m, r->kind))
         return;
     struct mgr_job_plan p = mgr_job_plan(m, j);
     act(m, j, &p);
@@ -223,9 +261,9 @@ void mgr_job_changed(void *ctx, struct sl_rec *r) {
     if (p.phase >= JOB_WL_FINISHED)
         mgr_job_draft_drop(j);
     if (p.phase > JOB_WL_FINISHED && p.wl) {
-        mgr_follow_gate(m, r, MGR_JOB_CONTROLLER, j->more ? j->more->gate : NULL, p.wl);
-        mgr_follow_priority(m, r, MGR_JOB_CONTROLLER, j->priority_class,
-                            j->template->priority_class, p.wl);
+        mgr_follow_gate(m, r, mgr_job_controller(m, j), j->more ? j->more->gate : NULL, p.wl);
+        mgr_follow_priority(m, r, mgr_job_controller(m, j), j->priority_class, mgr_job_pod_class(j),
+                            p.wl);
     }
     if (p.step == JOB_START && !startable(m, j, p.wl))
         return;

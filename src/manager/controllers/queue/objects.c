@@ -190,7 +190,7 @@ void mgr_conf_resync(struct sl_rec *r) {
     sl_rec_enqueue(r);
 }
 
-static void mark_all(struct sl_manager *m, enum mgr_rec_kind k, sl_sym ns) {
+static void mark_all(struct sl_manager *m, uint32_t k, sl_sym ns) {
     uint32_t at = 0;
     for (struct sl_rec *r; (r = sl_inf_each(m->inf, k, &at));)
         if (!ns || r->ns == ns)
@@ -198,9 +198,11 @@ static void mark_all(struct sl_manager *m, enum mgr_rec_kind k, sl_sym ns) {
 }
 
 static void mark_jobs(struct sl_manager *m, sl_sym ns) {
-    static const enum mgr_rec_kind jobs[] = {REC_JOB, REC_STATEFULSET, REC_LWS};
-    for (size_t i = 0; i < SL_LEN(jobs); i++)
-        mark_all(m, jobs[i], ns);
+    uint32_t at = 0;
+    for (uint32_t k; (k = mgr_job_each_kind(m, &at)) != REC_NAMESPACE;)
+        mark_all(m, k, ns);
+    mark_all(m, REC_STATEFULSET, ns);
+    mark_all(m, REC_LWS, ns);
     mgr_groups_touch(m);
 }
 

@@ -160,8 +160,10 @@ static bool build_status(struct sl_manager *m, struct mgr_rec_wl *w, struct sl_w
     return true;
 }
 
-static enum mgr_rec_kind owner_kind(const struct sl_manager *m, const struct mgr_rec_wl *w) {
-    return mgr_group_owns_one(m, w) ? REC_POD : REC_JOB;
+static uint32_t owner_kind(const struct sl_manager *m, const struct mgr_rec_wl *w) {
+    return mgr_group_owns_one(m, w)
+               ? REC_POD
+               : mgr_job_kind(m, mgr_str(m, w->owner_api), mgr_str(m, w->owner_kind));
 }
 
 bool mgr_wl_build(void *ctx, struct sl_rec *r, struct sl_write *out) {

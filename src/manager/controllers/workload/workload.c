@@ -362,8 +362,7 @@ void mgr_wl_changed(void *ctx, struct sl_rec *r) {
 
     if (w->pending || w->desired)
         sl_rec_write(r);
-    if (m->spec.parts.framework[SL_FW_JOB])
-        mgr_job_workload_changed(m, w, false);
+    mgr_job_workload_changed(m, w, false);
     mgr_group_workload_changed(m, w, false);
     mgr_serving_workload_changed(m, w, false);
     mgr_chain_changed(m, w);
@@ -401,8 +400,7 @@ void mgr_wl_gone(void *ctx, struct sl_rec *r) {
         mgr_wl_drop_id(m, w);
     }
     mgr_lq_touch(m, r->ns, mgr_str(m, w->queue));
-    if (m->spec.parts.framework[SL_FW_JOB])
-        mgr_job_workload_changed(m, w, true);
+    mgr_job_workload_changed(m, w, true);
     mgr_group_workload_changed(m, w, true);
     mgr_serving_workload_changed(m, w, true);
     mgr_prov_workload_gone(m, w);

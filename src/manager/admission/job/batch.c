@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * batch/v1 Job: suspended on creation, validated while it runs.
+ * batch/v1 Jobs: partial admission, completions that follow the parallelism, and a stop of several
+ * writes during which the Job counts as running.
  */
 #include <string.h>
 
-#include "manager/admission/job_rules.h"
+#include "manager/admission/job/kind.h"
 
 #define MIN_PARALLELISM "kueue.x-k8s.io/job-min-parallelism"
 #define SYNC_COMPLETIONS "kueue.x-k8s.io/job-completions-equal-parallelism"
@@ -24,18 +25,10 @@ static int64_t pods_of(yyjson_val *job) {
 
 /* ---- creation ---- */
 
-int sl_review_job_mutate(struct sl_review_call *c) {
-    if (c->op != SL_REVIEW_CREATE)
-        return 0;
-    adm_job_default_labels(c);
-    if (adm_job_waits(c) && !is_suspended(c->object))
-        adm_edit_bool(c, adm_edit_object(c, adm_call_edit(c), "spec"), "suspend", true);
-    if (adm_job_elastic(c, c->object)) { /* its pods wait one by one */
-        yyjson_mut_val *spec = adm_edit_object(c, adm_call_edit(c), "spec");
-        yyjson_mut_val *template = adm_edit_object(c, spec, "template");
-        adm_edit_gate(c, adm_edit_object(c, template, "spec"), SL_ELASTIC_KEY);
-    }
-    return 0;
+/* Pods of an elastic Job wait one by one. */
+int adm_batch_mutate(struct sl_review_call *c) {
+    return adm_job_elastic(c, c->object) ? adm_kind_gate(c, adm_call_edit(c), NULL, "spec.template")
+                                         : 0;
 }
 
 /* ---- rules ---- */
@@ -122,14 +115,12 @@ static bool partial_changed(const struct sl_review_call *c) {
     return strcmp(now ? now : "", old ? old : "") != 0;
 }
 
-int sl_review_job_validate(struct sl_review_call *c) {
+int adm_batch_validate(struct sl_review_call *c) {
+    struct adm_job_facts facts = adm_kind_facts(c);
     bool update = c->op == SL_REVIEW_UPDATE;
-    struct adm_job_facts facts = {.gvk = "batch/v1, Kind=Job",
-                                  .prebuilt = true,
-                                  .elastic = true,
-                                  .suspended = is_suspended(c->object),
-                                  .was_suspended = update && is_suspended(c->old)};
 
+    facts.suspended = is_suspended(c->object);
+    facts.was_suspended = update && is_suspended(c->old);
     adm_rule_job_create(c, &facts);
     if (!update || partial_changed(c))
         check_partial(c);
