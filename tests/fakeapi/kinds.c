@@ -21,6 +21,8 @@ const struct fakeapi_kind fakeapi_kinds[] = {
     {"", "v1", "persistentvolumeclaims", "PersistentVolumeClaim", NS | ST, NULL},
     {"", "v1", "events", "Event", NS, NULL},
     {"", "v1", "services", "Service", NS | ST, NULL},
+    {"", "v1", "endpoints", "Endpoints", NS, NULL},
+    {"discovery.k8s.io", "v1", "endpointslices", "EndpointSlice", NS, NULL},
     {"batch", "v1", "jobs", "Job", NS | ST | FAKEAPI_ORPHANS, "{}"},
     {"batch", "v1", "cronjobs", "CronJob", NS | ST, NULL},
     {"apps", "v1", "deployments", "Deployment", NS | ST, "{}"},

@@ -360,6 +360,8 @@ static void sched_turn(struct sl_cluster *c) {
             if (s->classes.v[i])
                 wake(s, s->classes.v[i]);
     s->capacity_freed = false;
+    if (!cl_on(c, CL_SCHEDULER))
+        return; /* another one places pods */
     while (!sl_heap_empty(&s->awake))
         place_one(s, s->classes.v[sl_heap_top(&s->awake)]);
 }
@@ -502,6 +504,7 @@ const struct cl_scheduler sl_scheduler = {
     .node = {SL_REC_CORE_API("nodes", "Node"), .owners = true, .size = sizeof(struct sched_node),
              .decode = sched_node_decode, .reconcile = sched_node_changed,
              .deleted = sched_node_gone, .free = sched_node_done},
+    .node_label = sched_node_label,
     .pod_writer = {build_binding, written},
     .pod_decode = pod_decode,
     .pod_changed = pod_changed,

@@ -38,11 +38,13 @@ void cl_apps_pod_changed(struct sl_cluster *c, struct cl_pod *p) {
 
     if (!is_orphan(p))
         return;
-    for (struct sl_rec *r; (r = sl_inf_each(c->inf, K_REPLICASET, &i));)
+    for (struct sl_rec *r;
+         cl_on(c, CL_REPLICA_SETS) && (r = sl_inf_each(c->inf, K_REPLICASET, &i));)
         if (fits(r, &cl_rs_of(r)->matcher, false, p))
             cl_adopt(&p->rec, &p->adopt, r);
     i = 0;
-    for (struct sl_rec *r; (r = sl_inf_each(c->inf, K_STATEFULSET, &i));)
+    for (struct sl_rec *r;
+         cl_on(c, CL_STATEFUL_SETS) && (r = sl_inf_each(c->inf, K_STATEFULSET, &i));)
         if (fits(r, &cl_ss_of(r)->matcher, true, p))
             cl_adopt(&p->rec, &p->adopt, r);
 }

@@ -331,11 +331,9 @@ static void plan_status(struct sl_cluster *c, struct cl_replicaset *rs) {
         sl_rec_write(&rs->rec);
 }
 
-void cl_rs_changed(void *ctx, struct sl_rec *r) {
-    struct sl_cluster *c = ctx;
-    struct cl_replicaset *rs = cl_rs_of(r);
+static void sync_pods(struct sl_cluster *c, struct cl_replicaset *rs) {
+    struct sl_rec *r = &rs->rec;
     struct count n = count_pods(c, rs);
-    struct sl_rec *owner = sl_rec_owner(r);
 
     if (!rs->adoption_checked && !r->deleting) {
         rs->adoption_checked = true;
@@ -352,6 +350,12 @@ void cl_rs_changed(void *ctx, struct sl_rec *r) {
         n.next = rs->hold;
     sl_rec_reconcile_at(r, n.next);
     plan_status(c, rs);
+}
+
+/* To whom it belongs. */
+static void sync_owner(struct sl_cluster *c, struct cl_replicaset *rs) {
+    struct sl_rec *r = &rs->rec, *owner = sl_rec_owner(r);
+
     if (owner && owner->kind == K_DEPLOYMENT) {
         if (!cl_selector_matches(&cl_dp_of(owner)->matcher, rs->labels))
             cl_release(r, &rs->adoption);
@@ -363,6 +367,15 @@ void cl_rs_changed(void *ctx, struct sl_rec *r) {
                 cl_selector_matches(&cl_dp_of(d)->matcher, rs->labels))
                 cl_adopt(r, &rs->adoption, d);
     }
+}
+
+void cl_rs_changed(void *ctx, struct sl_rec *r) {
+    struct sl_cluster *c = ctx;
+
+    if (cl_on(c, CL_REPLICA_SETS))
+        sync_pods(c, cl_rs_of(r));
+    if (cl_on(c, CL_DEPLOYMENTS))
+        sync_owner(c, cl_rs_of(r));
 }
 
 /* ---- writing ---- */
@@ -410,7 +423,7 @@ bool cl_rs_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
         w->tag = WRITE_ADOPTION;
         return true;
     }
-    if (!status_differs(rs))
+    if (!status_differs(rs) || !cl_on(c, CL_REPLICA_SETS))
         return false;
     build_status(rs, w);
     w->tag = WRITE_STATUS;

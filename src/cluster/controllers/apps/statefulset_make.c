@@ -250,6 +250,8 @@ bool cl_claim_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
     struct sl_cluster *c = ctx;
     const struct cl_claim *k = cl_claim_of(r);
 
+    if (r->deleting && !cl_on(c, CL_CLAIM_PROTECTION))
+        return false;
     if (r->deleting && k->protected && !k->unused) { /* does a pod use it? */
         sl_inf_build_read(c->inf, K_POD, sl_rec_ns(r), NULL, w);
         return true;

@@ -20,6 +20,22 @@ static void on_written(void *ctx, struct sl_rec *r, const struct sl_write *w, en
                SL_I("status", reply->status));
 }
 
+/* Kinds that one controller alone acts on: without it they are only read. */
+static void switch_off(struct sl_cluster *c) {
+    static const struct {
+        enum cl_kind kind;
+        enum cl_controller by;
+    } rows[] = {{K_CRONJOB, CL_CRON_JOBS},
+                {K_DEPLOYMENT, CL_DEPLOYMENTS},
+                {K_STATEFULSET, CL_STATEFUL_SETS}};
+
+    for (size_t i = 0; i < SL_LEN(rows); i++)
+        if (!cl_on(c, rows[i].by)) {
+            c->kinds[rows[i].kind].reconcile = NULL;
+            c->kinds[rows[i].kind].build = NULL;
+        }
+}
+
 struct sl_cluster *sl_cluster_new(const struct sl_cluster_spec *spec) {
     struct sl_cluster *c = sl_alloc0(1, sizeof *c);
 
@@ -28,6 +44,7 @@ struct sl_cluster *sl_cluster_new(const struct sl_cluster_spec *spec) {
     c->client = spec->client;
     memcpy(c->kinds, cl_kinds, sizeof c->kinds);
     c->kinds[K_NODE] = spec->scheduler->node;
+    switch_off(c);
     c->parts[0] = &spec->scheduler->part;
     c->parts[1] = &cl_gc_part;
     c->parts[2] = &cl_background_part;
@@ -61,6 +78,7 @@ void sl_cluster_free(struct sl_cluster *c) {
             c->parts[i]->stop(c);
     sl_inf_free(c->inf);
     sl_vec_free(&c->jobs_with_selector);
+    sl_map_done(&c->service_pairs);
     sl_freep(&c);
 }
 

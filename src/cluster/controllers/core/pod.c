@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cluster/controllers/core/ceilings.h"
+#include "cluster/controllers/network/network.h"
 #include "core/base/collection/hash.h"
 #include "lib/json/json.h"
 
@@ -117,6 +118,15 @@ static void take_failure(struct cl_pod *p, yyjson_val *status, const struct sl_b
     p->f.failure = sl_hash_str(1, p->failure);
 }
 
+/* What has ended is an endpoint of nothing. */
+static void take_net(struct cl_pod *p, yyjson_val *spec, yyjson_val *status) {
+    sl_freep(&p->net);
+    if (p->f.phase == CL_POD_SUCCEEDED || p->f.phase == CL_POD_FAILED)
+        return;
+    p->net = cl_network_pod_text(spec, status);
+    p->f.net = p->net ? sl_hash_str(1, p->net) : 0;
+}
+
 bool cl_pod_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     struct sl_cluster *c = ctx;
     struct cl_pod *p = cl_pod_of(r);
@@ -149,7 +159,9 @@ bool cl_pod_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     take_failure(p, status, &codes);
     sl_buf_done(&codes);
     p->f.labels = sl_json_hash(1, labels);
+    take_net(p, spec, status);
     if (p->f.labels != was.labels || !p->labels) {
+        cl_network_pod_leaves(c, p);
         free(p->labels);
         p->labels = cl_text_of(labels);
         p->adopt.by = 0; /* level-triggered: a controller that still needs it plans it again */
@@ -173,18 +185,21 @@ void cl_pod_changed(void *ctx, struct sl_rec *r) {
     struct sl_cluster *c = ctx;
     cl_job_pod_changed(c, cl_pod_of(r));
     cl_apps_pod_changed(c, cl_pod_of(r));
+    cl_network_pod_changed(c, cl_pod_of(r));
     c->spec.scheduler->pod_changed(c, cl_pod_of(r));
 }
 
 void cl_pod_gone(void *ctx, struct sl_rec *r) {
     struct sl_cluster *c = ctx;
     cl_job_pod_gone(c, cl_pod_of(r));
+    cl_network_pod_leaves(c, cl_pod_of(r));
     c->spec.scheduler->pod_gone(c, cl_pod_of(r));
 }
 
 void cl_pod_done(struct sl_rec *r) {
     struct cl_pod *p = cl_pod_of(r);
     free(p->labels);
+    sl_freep(&p->net);
     sl_freep(&p->finalizers);
     sl_freep(&p->failure);
     cl_adoption_done(&p->adopt);

@@ -34,6 +34,7 @@ struct cl_pod_facts {
     sl_time finished;       /* when the last of its containers ended; 0: unknown */
     int64_t deletion_cost;  /* annotation controller.kubernetes.io/pod-deletion-cost */
     uint64_t labels;        /* hash */
+    uint64_t net;           /* hash of the text of that name */
     uint64_t failure;       /* hash of the input of a failure policy */
     sl_sym node;            /* spec.nodeName */
     uint64_t revision;      /* cl_revision of the label controller-revision-hash */
@@ -54,6 +55,7 @@ struct cl_pod {
     struct sl_rec rec;
     struct cl_pod_facts f;
     char *labels;     /* JSON map; NULL: none */
+    char *net;        /* of one with an address: what its endpoints need; NULL: none */
     char *finalizers; /* others than the tracking one, an array of JSON; NULL: none */
     char *failure;    /* of a failed one:
                          {"codes":[{"name":…,"code":1,"init":false}],"conditions":{type:status}} */
@@ -70,6 +72,9 @@ struct cl_pod {
                    */
     /* apps */
     struct cl_adoption adopt;
+    /* network/network.h */
+    uint64_t net_seen; /* hash of what its Services know of it */
+    bool served;       /* Services know it by its labels */
 };
 
 static inline struct cl_pod *cl_pod_of(struct sl_rec *r) {
@@ -134,6 +139,7 @@ void cl_job_put_finalizers(const struct sl_cluster *c, const struct cl_pod *p, s
 struct cl_scheduler {
     struct cl_part part;
     struct sl_rec_kind node; /* the kind, as it reads nodes */
+    const char *(*node_label)(const struct sl_rec *node, const char *key); /* NULL: it has none */
     struct cl_pod_writer pod_writer;
     void (*pod_decode)(struct sl_cluster *c, struct cl_pod *p, yyjson_val *o);
     void (*pod_changed)(struct sl_cluster *c, struct cl_pod *p);
