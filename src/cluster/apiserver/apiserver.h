@@ -114,7 +114,13 @@ struct sl_apiserver_spec {
     const char *file;    /* of the store; NULL: memory only */
     uint32_t past;       /* changes of a resource that watches may go back; 0: as the store does */
     const char *version; /* "v1.36.0": reported by /version */
-    const char *address; /* "127.0.0.1:6443", for discovery */
+    const char *address; /* "127.0.0.1:6443", for discovery and the Service "kubernetes" */
+    /* PEM of an ECDSA key on P-256, which signs the tokens of service accounts; NULL: one of this
+     * process, and no token is valid after it. */
+    const char *token_key;
+    /* Pods get the volume with the token of their service account, which has to be there, as with
+     * the admission controller of that name. */
+    bool service_accounts;
     /* Our own admission, called like a webhook: the path of a review ("/mutate-batch-v1-job"), its
      * body in, a response out; the HTTP status is returned. NULL: none. */
     int (*review)(void *ctx, const char *path, const char *body, size_t len, struct sl_buf *out);

@@ -156,6 +156,7 @@ struct sl_apiserver {
     char *file, *version, *address;
     const struct sl_api_kubelet *runtime;
     struct sl_prng prng;
+    struct api_signer *signer; /* of tokens of service accounts (jwt.h) */
     bool starting;
 
     /* calls */

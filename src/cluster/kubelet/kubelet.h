@@ -45,6 +45,7 @@ struct sl_kubelet_spec {
     struct sl_kube_client *client;
     const char *dir;  /* for logs and volumes; made if it is not there */
     const char *node; /* name of this machine; NULL: no pods run here as processes */
+    const char *api;  /* where pods find the API server, "127.0.0.1:6443"; NULL: they do not */
     uint64_t files;   /* that a container may open; 0: as many as we */
     struct sl_kubelet_sim_nodes sim;
 };

@@ -117,6 +117,14 @@ int sl_up_virtual_nodes_check(const char *const *names, struct sl_err *err) {
     return sl_kubelet_virtual_nodes_check(names, own, err);
 }
 
+int sl_up_controllers_parse(const char *list, uint32_t *ret_off, struct sl_err *err) {
+    return sl_cluster_controllers_parse(list, ret_off, err);
+}
+
+const char *sl_up_controller_name(uint32_t i) {
+    return sl_cluster_controller_name(i);
+}
+
 static bool is_any(const char *host) {
     return strcmp(host, "0.0.0.0") == 0 || strcmp(host, "::") == 0;
 }
@@ -319,6 +327,8 @@ static int start_api(struct up *u, struct sl_err *err) {
         .file = u->data_dir.objects,
         .version = KUBERNETES,
         .address = u->address,
+        .token_key = u->data_dir.token_key,
+        .service_accounts = true,
         .review = review,
         .ctx = u,
         .review_unlabelled = u->settings->manage_without_queue,
@@ -405,13 +415,15 @@ static int start_parts(struct up *u, struct sl_err *err) {
         .client = sl_apiserver_client(u->api, "system:kube-controller-manager",
                                       "kube-controller-manager sluice/" SL_VERSION),
         .seed = uv_hrtime(),
-        .ca = u->data_dir.ca.cert_pem});
+        .ca = u->data_dir.ca.cert_pem,
+        .off = u->o->off});
     sl_fmt(name, sizeof name, "system:node:%s", u->node);
     r = sl_kubelet_new(&(struct sl_kubelet_spec){.loop = &u->loop,
                                                  .client = sl_apiserver_client(
                                                      u->api, name, "kubelet sluice/" SL_VERSION),
                                                  .dir = u->data_dir.pods,
                                                  .node = u->node,
+                                                 .api = u->address,
                                                  .files = u->files,
                                                  .sim = u->o->sim},
                        &u->runtime, err);

@@ -180,4 +180,8 @@ void api_review_rules(struct api_change *c);
 void api_review_self(struct api_change *c);
 void api_review_token(struct api_change *c);
 
+/* ---- pod/account.c ---- */
+/* What a pod that is created gets of its service account. */
+void api_admit_account(struct api_change *c, yyjson_mut_val *spec);
+
 #endif
