@@ -82,7 +82,8 @@ void world_revive(struct apps_world *w) {
     w->c = sl_cluster_new(&(struct sl_cluster_spec){.scheduler = &sl_scheduler,
                                                     .client = fakeapi_port(w->api, 0),
                                                     .seed = w->seed + 7919 * w->lives++,
-                                                    .ca = w->ca});
+                                                    .ca = w->ca,
+                                                    .off = w->off});
 }
 
 void world_kill(struct apps_world *w) {

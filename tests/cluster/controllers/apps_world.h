@@ -29,6 +29,7 @@ struct apps_world {
     sl_span end_min, end_max;     /* and to end */
     bool never_ready;             /* new pods are not made ready */
     const char *ca;
+    uint32_t off; /* CL_OFF of controllers that do not run */
     SL_VEC(struct kubelet_job) jobs;
     /* Every change, after the kubelet; may be NULL. */
     void (*watch)(struct apps_world *w, const struct fakeapi_change *ch);
