@@ -154,6 +154,11 @@ struct sl_kube_client *sl_apiserver_client(struct sl_apiserver *s, const char *u
 /* Sets the clocks to now, for iterations that begin elsewhere: a timer, another socket. */
 void sl_apiserver_clock(struct sl_apiserver *s);
 
+/* spec.renewTime of a Lease in kube-node-lease becomes now, in memory and for watches, not in the
+ * file. SL_ENOENT: there is none of that name. */
+int sl_apiserver_renew_lease(struct sl_apiserver *s, const char *node,
+                             struct sl_err *err) _must_check_;
+
 struct sl_apiserver_stats {
     uint64_t requests, writes, watches_open, events_sent, commits;
     uint64_t open; /* requests, watches among them */

@@ -401,6 +401,8 @@ int sl_kubelet_new(const struct sl_kubelet_spec *spec, struct sl_kubelet **ret,
     r->dir = sl_strdup(spec->dir ? spec->dir : "");
     r->node = dup_or_null(spec->node);
     r->api = dup_or_null(spec->api);
+    r->renew_lease = spec->renew_lease;
+    r->renew_ctx = spec->ctx;
     copy_sim(&r->sim, &spec->sim);
     sl_heap_init(&r->timers, due_first, place_of, r);
     if (r->node) {

@@ -170,6 +170,8 @@ struct sl_kubelet {
     char *api;        /* where pods find the API server, "127.0.0.1:6443"; NULL: nowhere */
     char address[64]; /* of this machine */
     struct sl_kubelet_sim_nodes sim;
+    int (*renew_lease)(void *ctx, const char *node, struct sl_err *err);
+    void *renew_ctx;
     SL_VEC(struct klet_slot) slots;
     SL_VEC(uint32_t) free_slots;
     struct sl_map by_name;  /* pods */
@@ -206,6 +208,10 @@ void klet_nodes_free(struct sl_kubelet *r);
 void klet_nodes_tick(struct sl_kubelet *r);
 sl_time klet_nodes_next(const struct sl_kubelet *r);
 bool klet_nodes_ready(const struct sl_kubelet *r);
+/* lease.c, through node.c: of the slots of kind SLOT_LEASE. */
+struct klet_node;
+bool klet_lease_build(struct sl_kubelet *r, struct klet_node *n, struct sl_write *w);
+void klet_lease_done(struct sl_kubelet *r, struct klet_node *n, enum sl_written how);
 bool klet_node_build(struct sl_kubelet *r, uint32_t slot, struct sl_write *w);
 void klet_node_done(struct sl_kubelet *r, uint32_t slot, enum sl_written how,
                     const struct sl_kube_reply *rp);

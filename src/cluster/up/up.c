@@ -390,6 +390,12 @@ static int start_fluxqueue(struct up *u, struct sl_err *err) {
     return SL_OK;
 }
 
+static int renew_lease(void *ctx, const char *node, struct sl_err *err) {
+    struct up *u = ctx;
+
+    return sl_apiserver_renew_lease(u->api, node, err);
+}
+
 static int start_parts(struct up *u, struct sl_err *err) {
     char name[80];
 
@@ -424,6 +430,8 @@ static int start_parts(struct up *u, struct sl_err *err) {
                                                  .dir = u->data_dir.pods,
                                                  .node = u->node,
                                                  .api = u->address,
+                                                 .ctx = u,
+                                                 .renew_lease = renew_lease,
                                                  .files = u->files,
                                                  .sim = u->o->sim},
                        &u->runtime, err);
