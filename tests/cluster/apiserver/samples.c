@@ -45,10 +45,29 @@ static const struct {
     {"replicasets", "{\"spec\":{" SELECTOR ",\"template\":" POD_TEMPLATE "}}"},
     {"statefulsets",
      "{\"spec\":{\"serviceName\":\"s\"," SELECTOR ",\"template\":" POD_TEMPLATE "}}"},
+    {"daemonsets", "{\"spec\":{" SELECTOR ",\"template\":" POD_TEMPLATE "}}"},
+    {"replicationcontrollers", "{\"spec\":{\"template\":" POD_TEMPLATE "}}"},
     {"controllerrevisions", "{\"revision\":1,\"data\":{\"a\":1}}"},
     {"leases", "{\"spec\":{}}"},
     {"priorityclasses", "{\"value\":1}"},
     {"runtimeclasses", "{\"handler\":\"h\"}"},
+    {"ingresses", "{\"spec\":{\"rules\":[{\"host\":\"a.b\",\"http\":{\"paths\":[{\"path\":\"/x\","
+                  "\"pathType\":\"Prefix\",\"backend\":{\"service\":{\"name\":\"s\",\"port\":{"
+                  "\"number\":80}}}}]}}],\"tls\":[{\"hosts\":[\"a.b\"]}]}}"},
+    {"ingressclasses", "{\"spec\":{\"controller\":\"a.b/c\"}}"},
+    {"networkpolicies",
+     "{\"spec\":{\"podSelector\":{},\"ingress\":[{\"from\":[{\"ipBlock\":{\"cidr\":"
+     "\"10.0.0.0/8\",\"except\":[\"10.1.0.0/16\"]}}],\"ports\":[{\"port\":80}]}]}}"},
+    {"ipaddresses", "{\"metadata\":{\"name\":\"10.1.1.1\"},\"spec\":{\"parentRef\":{\"resource\":"
+                    "\"services\",\"name\":\"s\",\"namespace\":\"n\"}}}"},
+    {"servicecidrs", "{\"spec\":{\"cidrs\":[\"10.2.0.0/16\"]}}"},
+    {"csidrivers", "{\"spec\":{\"tokenRequests\":[{\"audience\":\"a\"}]}}"},
+    {"csinodes", "{\"spec\":{\"drivers\":[{\"name\":\"d.io\",\"nodeID\":\"n\",\"topologyKeys\":["
+                 "\"a/b\"]}]}}"},
+    {"volumeattachments", "{\"spec\":{\"attacher\":\"d.io\",\"nodeName\":\"n\",\"source\":{"
+                          "\"persistentVolumeName\":\"p\"}}}"},
+    {"csistoragecapacities", "{\"storageClassName\":\"s\",\"capacity\":\"1Gi\"}"},
+    {"volumeattributesclasses", "{\"driverName\":\"d.io\",\"parameters\":{\"a\":\"b\"}}"},
     {"storageclasses", "{\"provisioner\":\"a.b/c\"}"},
     {"endpointslices", "{\"addressType\":\"IPv4\",\"endpoints\":[{\"addresses\":[\"10.1.1.1\"]}]}"},
     {"poddisruptionbudgets", "{\"spec\":{\"minAvailable\":1," SELECTOR "}}"},

@@ -108,8 +108,9 @@ static int add_builtin(struct sl_apiserver *s, struct sl_schemas *set, const str
 }
 
 int api_kinds_builtin(struct sl_apiserver *s, struct sl_schemas *set, struct sl_err *err) {
-    const struct api_builtin *const tables[] = {api_builtin_core, api_builtin_batch,
-                                                api_builtin_apps, api_builtin_misc};
+    const struct api_builtin *const tables[] = {api_builtin_core,       api_builtin_batch,
+                                                api_builtin_apps,       api_builtin_misc,
+                                                api_builtin_networking, api_builtin_storage};
 
     for (size_t t = 0; t < SL_LEN(tables); t++) {
         for (const struct api_builtin *b = tables[t]; b->kind; b++) {

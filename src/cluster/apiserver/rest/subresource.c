@@ -33,7 +33,8 @@ static yyjson_mut_val *meta_of(yyjson_val *object, yyjson_mut_doc *doc) {
     return meta;
 }
 
-/* A selector as text; what is a text already stays it. */
+/* A selector as text; what is a text already stays it. The values of one that is a plain map (of a
+ * ReplicationController) are texts, those of others never are. */
 static void put_selector(yyjson_mut_doc *doc, yyjson_mut_val *status, yyjson_val *selector) {
     /* More than what an object's selector can become: a selector that is cut chooses more. */
     _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF(8 * SL_API_MAX_BODY);
@@ -42,7 +43,10 @@ static void put_selector(yyjson_mut_doc *doc, yyjson_mut_val *status, yyjson_val
         sl_json_mut_set_str(doc, status, "selector", sl_json_text(selector));
         return;
     }
-    api_selector_print(selector, &text);
+    if (yyjson_is_str(sl_json_size(selector) ? unsafe_yyjson_get_first(selector) + 1 : NULL))
+        api_labels_print(selector, &text);
+    else
+        api_selector_print(selector, &text);
     if (text.len && !sl_buf_full(&text))
         sl_json_mut_set_str(doc, status, "selector", sl_buf_str(&text));
 }
