@@ -115,6 +115,7 @@ struct sl_apiserver_spec {
     uint32_t past;       /* changes of a resource that watches may go back; 0: as the store does */
     const char *version; /* "v1.36.0": reported by /version */
     const char *address; /* "127.0.0.1:6443", for discovery */
+    const char *ca;      /* of clients, PEM, for servers beside this one; NULL: none */
     /* Our own admission, called like a webhook: the path of a review ("/mutate-batch-v1-job"), its
      * body in, a response out; the HTTP status is returned. NULL: none. */
     int (*review)(void *ctx, const char *path, const char *body, size_t len, struct sl_buf *out);

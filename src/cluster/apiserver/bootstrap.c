@@ -7,6 +7,7 @@
 
 #include "cluster/apiserver/ceilings.h"
 #include "cluster/apiserver/crd/crd.h"
+#include "cluster/apiserver/firsts.h"
 #include "cluster/apiserver/server.h"
 #include "core/base/fmt.h"
 #include "lib/json/writer.h"
@@ -125,7 +126,7 @@ static void report_stored(struct sl_apiserver *s) {
     sl_vec_free(&reported);
 }
 
-int api_bootstrap(struct sl_apiserver *s, struct sl_err *err) {
+int api_bootstrap(struct sl_apiserver *s, const char *ca, struct sl_err *err) {
     int r = sl_schemas_builtin(&s->schemas, err);
 
     if (r < 0)
@@ -136,6 +137,8 @@ int api_bootstrap(struct sl_apiserver *s, struct sl_err *err) {
         report_stored(s);
         r = make_firsts(s, err);
     }
+    if (r >= 0)
+        r = api_firsts_make(s, ca, bootstrap_request, err);
     if (r >= 0)
         r = make_definitions(s, err);
     s->starting = false;

@@ -416,7 +416,7 @@ int sl_apiserver_new(const struct sl_apiserver_spec *spec, struct sl_apiserver *
                                               .past = spec->past},
                       &s->store, err);
     if (r >= 0)
-        r = api_bootstrap(s, err);
+        r = api_bootstrap(s, spec->ca, err);
     if (r < 0) {
         sl_apiserver_free(s);
         return r;

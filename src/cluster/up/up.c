@@ -319,6 +319,7 @@ static int start_api(struct up *u, struct sl_err *err) {
         .file = u->data_dir.objects,
         .version = KUBERNETES,
         .address = u->address,
+        .ca = u->data_dir.ca.cert_pem,
         .review = review,
         .ctx = u,
         .review_unlabelled = u->settings->manage_without_queue,
