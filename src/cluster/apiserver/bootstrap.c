@@ -8,6 +8,7 @@
 
 #include "cluster/apiserver/ceilings.h"
 #include "cluster/apiserver/crd/crd.h"
+#include "cluster/apiserver/firsts.h"
 #include "cluster/apiserver/server.h"
 #include "core/base/fmt.h"
 #include "lib/json/writer.h"
@@ -260,7 +261,7 @@ static int make_own_service(struct sl_apiserver *s, struct sl_err *err) {
     return SL_OK;
 }
 
-int api_bootstrap(struct sl_apiserver *s, struct sl_err *err) {
+int api_bootstrap(struct sl_apiserver *s, const char *ca, struct sl_err *err) {
     int r = sl_schemas_builtin(&s->schemas, err);
 
     if (r < 0)
@@ -271,6 +272,8 @@ int api_bootstrap(struct sl_apiserver *s, struct sl_err *err) {
         report_stored(s);
         r = make_firsts(s, err);
     }
+    if (r >= 0)
+        r = api_firsts_make(s, ca, bootstrap_request, err);
     if (r >= 0)
         r = make_definitions(s, err);
     if (r >= 0)

@@ -420,7 +420,7 @@ int sl_apiserver_new(const struct sl_apiserver_spec *spec, struct sl_apiserver *
     if (r >= 0)
         r = api_signer_new(spec->token_key, &s->signer, err);
     if (r >= 0)
-        r = api_bootstrap(s, err);
+        r = api_bootstrap(s, spec->ca, err);
     if (r < 0) {
         sl_apiserver_free(s);
         return r;

@@ -329,6 +329,7 @@ static int start_api(struct up *u, struct sl_err *err) {
         .address = u->address,
         .token_key = u->data_dir.token_key,
         .service_accounts = true,
+        .ca = u->data_dir.ca.cert_pem,
         .review = review,
         .ctx = u,
         .review_unlabelled = u->settings->manage_without_queue,

@@ -31,7 +31,7 @@ static void test_events(void **state) {
     api_init(&a);
     assert_int_equal(make_configmap(&a, "old", "x"), 201);
     struct stream *all = api_watch(&a, "GET " CM "?watch=true");
-    struct stream *other = api_watch(&a, "GET /api/v1/namespaces/kube-system/configmaps?watch=1");
+    struct stream *other = api_watch(&a, "GET /api/v1/namespaces/kube-public/configmaps?watch=1");
     struct stream *one = api_watch(&a, "GET /api/v1/watch/namespaces/default/configmaps/b");
     assert_int_equal(make_configmap(&a, "b", "x"), 201);
     assert_int_equal(api_patch(&a, CM "/b", "merge", "{\"data\":{\"k\":\"v\"}}"), 200);

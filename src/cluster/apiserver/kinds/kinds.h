@@ -14,6 +14,9 @@
 /* One row of the tables. */
 struct api_builtin {
     const char *group, *version, *kind, *plural;
+    /* Another version that is served, and how objects become one of the other; NULL. */
+    const char *older;
+    yyjson_mut_val *(*convert)(yyjson_val *object, const char *api_version, yyjson_mut_doc *doc);
     const char *type;                /* the schema, without the package of the group and version */
     const char *shorts, *categories; /* "po", "all": separated by commas; NULL */
     bool namespaced, status, scale;
@@ -27,7 +30,9 @@ struct api_builtin {
 
 /* Each ended by a row without a kind. */
 extern const struct api_builtin api_builtin_core[], api_builtin_batch[], api_builtin_apps[],
-    api_builtin_misc[], api_builtin_networking[], api_builtin_storage[];
+    api_builtin_misc[], api_builtin_networking[], api_builtin_storage[], api_builtin_autoscaling[],
+    api_builtin_resource[], api_builtin_certificates[], api_builtin_flowcontrol[],
+    api_builtin_policies[], api_builtin_aggregation[];
 
 /* Is this write the first of the object? */
 static inline bool api_change_is_create(const struct api_change *c) {
@@ -157,6 +162,11 @@ extern const struct api_strategy api_node_strategy;
 extern const struct api_strategy api_claim_strategy;
 /* Of a claim, or of a template of claims. */
 void api_claim_spec_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *spec);
+
+/* ---- storage.c ---- */
+/* A field with the name of a driver: of CSI, or of devices. */
+void api_driver_name_check(struct sl_field_errs *e, const struct sl_path *up, yyjson_val *object,
+                           const char *field);
 
 /* ---- job_check.c ---- */
 /* All but the selector, which templates of CronJobs have none of. */

@@ -42,7 +42,9 @@ static void daemon_defaults(struct api_change *c) {
     if (!mark)
         set_template_generation(c, 0);
     else if (!read_number(sl_json_mut_text(mark), &n))
-        api_change_refuse(c, 400, "BadRequest", "strconv.ParseInt: parsing \"%s\": invalid syntax",
+        api_change_refuse(c, 400, "BadRequest",
+                          "DaemonSet in version \"v1\" cannot be handled as a DaemonSet: "
+                          "strconv.ParseInt: parsing \"%s\": invalid syntax",
                           sl_json_mut_text(mark));
     if (!api_change_is_object(c) || !update)
         return;
@@ -266,7 +268,17 @@ static void controller_validate(struct api_change *c, yyjson_val *object) {
                         label.v[0]);
     api_pod_warn(c, object, "spec.template.spec");
 }
-const struct api_strategy api_controller_strategy = {.prepare = controller_prepare,
+
+/* As of other kinds, but the length is in bytes. */
+static struct sl_syntax_errors controller_name(const char *s, size_t len) {
+    struct sl_syntax_errors f = sl_syntax_subdomain(s, len);
+
+    if (len > 253 && f.n)
+        f.v[0] = "must be no more than 253 bytes";
+    return f;
+}
+const struct api_strategy api_controller_strategy = {.name = controller_name,
+                                                     .prepare = controller_prepare,
                                                      .defaults = controller_defaults,
                                                      .validate = controller_validate,
                                                      .orphans = true};

@@ -37,8 +37,8 @@ static struct sl_syntax_errors provisioner_syntax(const char *s, size_t len) {
     return sl_syntax_label_key(t.s, t.n);
 }
 
-static void driver_name_check(struct sl_field_errs *e, const struct sl_path *up, yyjson_val *object,
-                              const char *field) {
+void api_driver_name_check(struct sl_field_errs *e, const struct sl_path *up, yyjson_val *object,
+                           const char *field) {
     if (sl_json_view(sl_json_get(object, field)).n > 63)
         sl_field_too_long(e, SL_PATH(up, field), 63);
     api_word_check_at(e, up, object, field, driver_syntax, true);
@@ -142,7 +142,7 @@ static void node_validate(struct api_change *c, yyjson_val *object) {
     yyjson_arr_foreach (drivers, i, n, d) {
         const struct sl_path *d_at = SL_PATH_AT(at, i), *id_at = SL_PATH(d_at, "nodeID");
         struct sl_text id = sl_json_view(sl_json_get(d, "nodeID"));
-        driver_name_check(c->errs, d_at, d, "name");
+        api_driver_name_check(c->errs, d_at, d, "name");
         if (id.n == 0)
             sl_field_required(c->errs, id_at, "");
         if (id.n > MAX_NODE_ID)
@@ -208,7 +208,7 @@ static void attachment_validate(struct api_change *c, yyjson_val *object) {
     yyjson_val *spec = sl_json_get(object, "spec"), *status = sl_json_get(object, "status"),
                *name = sl_json_at(spec, "source.persistentVolumeName");
 
-    driver_name_check(c->errs, at, spec, "attacher");
+    api_driver_name_check(c->errs, at, spec, "attacher");
     source_check(c->errs, SL_PATH(at, "source"), sl_json_get(spec, "source"));
     api_word_check_of(c->errs, SL_PATH(at, "nodeName"), sl_json_get(spec, "nodeName"),
                       sl_syntax_subdomain);

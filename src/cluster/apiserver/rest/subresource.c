@@ -364,7 +364,7 @@ static void give_token(struct api_sub_call *c) {
 #define CHANGES ((enum api_verbs)(SL_V_GET | SL_V_UPDATE | SL_V_PATCH))
 #define STREAMS ((enum api_verbs)(SL_V_GET | SL_V_CREATE))
 
-static const struct api_sub sub_status = {.name = "status", .verbs = CHANGES};
+static const struct api_sub sub_status = {.name = "status", .verbs = CHANGES, .of_status = true};
 static const struct api_sub sub_scale = {.name = "scale",
                                          .verbs = CHANGES,
                                          .group = "autoscaling",
@@ -378,6 +378,7 @@ static const struct {
     const char *plural;
     struct api_sub sub;
 } named[] = {
+    {"certificatesigningrequests", {.name = "approval", .verbs = CHANGES, .of_status = true}},
     {"namespaces", {.name = "finalize", .verbs = SL_V_UPDATE}},
     {"pods",
      {.name = "attach",
@@ -437,7 +438,7 @@ const struct api_sub *api_sub_each(const struct api_kind *k, const struct api_ki
                                    uint32_t *at) {
     for (; *at < SL_LEN(named); (*at)++) {
         uint32_t i = *at;
-        if (!k->crd && *k->group == '\0' && strcmp(named[i].plural, k->plural) == 0) {
+        if (!k->crd && strcmp(named[i].plural, k->plural) == 0) {
             (*at)++;
             return &named[i].sub;
         }

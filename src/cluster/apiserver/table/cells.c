@@ -149,7 +149,8 @@ void api_cell_access_modes(yyjson_val *modes, struct sl_jw *out) {
 
 struct api_columns api_columns_of(const char *kind) {
     const struct api_kind_columns *const tables[] = {api_columns_core, api_columns_work,
-                                                     api_columns_misc, api_columns_groups};
+                                                     api_columns_misc, api_columns_groups,
+                                                     api_columns_scale};
 
     for (size_t t = 0; t < SL_LEN(tables); t++)
         for (const struct api_kind_columns *c = tables[t]; c->kind; c++)

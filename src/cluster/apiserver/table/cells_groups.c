@@ -200,14 +200,6 @@ static const struct api_column storage_nodes[] = {
     SL_COLUMN_AGE,
 };
 
-SL_STR_CELL(capacity_class, "storageClassName", "")
-SL_STR_CELL(capacity_value, "capacity", "<unset>")
-static const struct api_column capacities[] = {
-    SL_COLUMN_NAME,
-    SL_COLUMN("StorageClassName", "string", "StorageClass of the capacity.", capacity_class),
-    SL_COLUMN("Capacity", "string", "The capacity.", capacity_value),
-};
-
 SL_STR_CELL(attachment_attacher, "spec.attacher", "")
 SL_STR_CELL(attachment_volume, "spec.source.persistentVolumeName", "")
 SL_STR_CELL(attachment_node, "spec.nodeName", "")
@@ -415,7 +407,6 @@ const struct api_kind_columns api_columns_groups[] = {
     SL_COLUMNS("ServiceCIDR", ranges),
     SL_COLUMNS("CSIDriver", drivers),
     SL_COLUMNS("CSINode", storage_nodes),
-    SL_COLUMNS("CSIStorageCapacity", capacities),
     SL_COLUMNS("VolumeAttachment", attachments),
     SL_COLUMNS("VolumeAttributesClass", attributes),
     SL_COLUMNS("DeviceClass", aged),
