@@ -28,6 +28,8 @@ const struct fakeapi_kind fakeapi_kinds[] = {
     {"apps", "v1", "deployments", "Deployment", NS | ST, "{}"},
     {"apps", "v1", "replicasets", "ReplicaSet", NS | ST, "{}"},
     {"apps", "v1", "statefulsets", "StatefulSet", NS | ST, "{}"},
+    {"apps", "v1", "daemonsets", "DaemonSet", NS | ST, "{}"},
+    {"", "v1", "replicationcontrollers", "ReplicationController", NS | ST, "{}"},
     {"apps", "v1", "controllerrevisions", "ControllerRevision", NS, NULL},
     {"leaderworkerset.x-k8s.io", "v1", "leaderworkersets", "LeaderWorkerSet", NS | ST, NULL},
     {"scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", 0, NULL},

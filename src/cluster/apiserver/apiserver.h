@@ -121,7 +121,7 @@ struct sl_apiserver_spec {
     /* Pods get the volume with the token of their service account, which has to be there, as with
      * the admission controller of that name. */
     bool service_accounts;
-    const char *ca;      /* of clients, PEM, for servers beside this one; NULL: none */
+    const char *ca; /* of clients, PEM, for servers beside this one; NULL: none */
     /* Our own admission, called like a webhook: the path of a review ("/mutate-batch-v1-job"), its
      * body in, a response out; the HTTP status is returned. NULL: none. */
     int (*review)(void *ctx, const char *path, const char *body, size_t len, struct sl_buf *out);

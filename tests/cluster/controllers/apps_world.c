@@ -63,6 +63,20 @@ static void on_change(void *ctx, const struct fakeapi_change *ch) {
         w->watch(w, ch);
 }
 
+/* The node that a pod of a DaemonSet names, or the first one. */
+static const char *node_of(yyjson_mut_val *spec) {
+    static const char *const path[] = {"affinity", "nodeAffinity",
+                                       "requiredDuringSchedulingIgnoredDuringExecution",
+                                       "nodeSelectorTerms"};
+    yyjson_mut_val *at = spec;
+
+    for (size_t i = 0; i < SL_LEN(path); i++)
+        at = yyjson_mut_obj_get(at, path[i]);
+    at = yyjson_mut_arr_get_first(yyjson_mut_obj_get(yyjson_mut_arr_get_first(at), "matchFields"));
+    const char *name = sl_json_mut_text(yyjson_mut_arr_get_first(yyjson_mut_obj_get(at, "values")));
+    return *name ? name : "n1";
+}
+
 /* Every pod is bound as it is made. */
 static int on_write(void *ctx, const struct fakeapi_write *wr, struct sl_buf *why) {
     (void)ctx;
@@ -71,7 +85,7 @@ static int on_write(void *ctx, const struct fakeapi_write *wr, struct sl_buf *wh
         yyjson_mut_val *spec = yyjson_mut_obj_get(yyjson_mut_doc_get_root(wr->now), "spec");
         if (spec && !yyjson_mut_obj_get(spec, "nodeName"))
             yyjson_mut_obj_put(spec, yyjson_mut_str(wr->now, "nodeName"),
-                               yyjson_mut_str(wr->now, "n1"));
+                               yyjson_mut_strcpy(wr->now, node_of(spec)));
     }
     return 0;
 }

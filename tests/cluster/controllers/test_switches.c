@@ -79,6 +79,14 @@ struct row {
 };
 
 static const struct row rows[] = {
+    {CL_DAEMON_SETS, {APPS "/daemonsets"}, {SET("")}, PODS, 1, 0, 0},
+    {CL_REPLICATION_CONTROLLERS,
+     {NS "/replicationcontrollers"},
+     {"{'metadata':{'name':'a'},'spec':{'replicas':2,'selector':{'app':'a'}," TEMPLATE "}}"},
+     PODS,
+     2,
+     0,
+     0},
     {CL_DEPLOYMENTS, {DEPLOYMENTS}, {SET("'replicas':2,")}, SETS, 1, 0, 0},
     {CL_REPLICA_SETS, {DEPLOYMENTS}, {SET("'replicas':2,")}, PODS, 2, 0, 0},
     {CL_STATEFUL_SETS, {STATEFULSETS}, {SET("'serviceName':'s','replicas':1,")}, PODS, 1, 0, 0},

@@ -21,6 +21,7 @@ struct cl_scheduler;
  * names (controllers.c). */
 enum cl_controller {
     CL_CRON_JOBS,
+    CL_DAEMON_SETS,
     CL_DEPLOYMENTS,
     CL_ENDPOINTS,
     CL_ENDPOINT_SLICES,
@@ -32,6 +33,7 @@ enum cl_controller {
     CL_CLAIM_PROTECTION,
     CL_POD_GARBAGE,
     CL_REPLICA_SETS,
+    CL_REPLICATION_CONTROLLERS,
     CL_ROOT_CA,
     CL_SERVICE_ACCOUNTS,
     CL_STATEFUL_SETS,

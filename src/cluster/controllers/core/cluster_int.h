@@ -25,6 +25,8 @@ enum cl_kind {
     K_DEPLOYMENT,
     K_REPLICASET,
     K_STATEFULSET,
+    K_DAEMONSET,
+    K_REPLICATION_CONTROLLER,
     K_SERVICE,
     K_ENDPOINTS,
     K_SLICE, /* EndpointSlice */

@@ -12,6 +12,7 @@ static const struct {
     const char *name, *alias; /* the name that it had before, which is still taken; NULL: none */
 } names[CL_CONTROLLERS] = {
     [CL_CRON_JOBS] = {"cronjob-controller", "cronjob"},
+    [CL_DAEMON_SETS] = {"daemonset-controller", "daemonset"},
     [CL_DEPLOYMENTS] = {"deployment-controller", "deployment"},
     [CL_ENDPOINTS] = {"endpoints-controller", "endpoint"},
     [CL_ENDPOINT_SLICES] = {"endpointslice-controller", "endpointslice"},
@@ -23,6 +24,7 @@ static const struct {
     [CL_CLAIM_PROTECTION] = {"persistentvolumeclaim-protection-controller", "pvc-protection"},
     [CL_POD_GARBAGE] = {"pod-garbage-collector-controller", "podgc"},
     [CL_REPLICA_SETS] = {"replicaset-controller", "replicaset"},
+    [CL_REPLICATION_CONTROLLERS] = {"replicationcontroller-controller", "replicationcontroller"},
     [CL_ROOT_CA] = {"root-ca-certificate-publisher-controller", "root-ca-cert-publisher"},
     [CL_SERVICE_ACCOUNTS] = {"serviceaccount-controller", "serviceaccount"},
     [CL_STATEFUL_SETS] = {"statefulset-controller", "statefulset"},

@@ -118,6 +118,18 @@ static void take_failure(struct cl_pod *p, yyjson_val *status, const struct sl_b
     p->f.failure = sl_hash_str(1, p->failure);
 }
 
+/* Pods of DaemonSets are bound by the scheduler, to the node that they name like this. */
+static const char *target_of(yyjson_val *spec) {
+    yyjson_val *terms = sl_json_at(spec, "affinity.nodeAffinity.requiredDuringScheduling"
+                                         "IgnoredDuringExecution.nodeSelectorTerms");
+    yyjson_val *field =
+        yyjson_arr_get_first(yyjson_obj_get(yyjson_arr_get_first(terms), "matchFields"));
+
+    return strcmp(sl_json_str(field, "key"), "metadata.name") == 0
+               ? sl_json_text(yyjson_arr_get_first(yyjson_obj_get(field, "values")))
+               : "";
+}
+
 /* What has ended is an endpoint of nothing. */
 static void take_net(struct cl_pod *p, yyjson_val *spec, yyjson_val *status) {
     sl_freep(&p->net);
@@ -137,6 +149,7 @@ bool cl_pod_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
 
     memset(&p->f, 0, sizeof p->f);
     p->f.node = sl_sym_put(c->syms, sl_json_str(spec, "nodeName"));
+    p->f.target = sl_sym_put(c->syms, target_of(spec));
     p->f.phase = (uint8_t)phase_of(sl_json_str(status, "phase"));
     p->f.gated = yyjson_arr_size(yyjson_obj_get(spec, "schedulingGates")) > 0;
     p->f.started = sl_json_time(status, "startTime");
