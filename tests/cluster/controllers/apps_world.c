@@ -14,16 +14,19 @@ static void make_ready(void *ctx, uint64_t arg) {
     struct apps_world *w = ctx;
     const struct kubelet_job *j = &w->jobs.v[arg];
     yyjson_val *pod = fakeapi_get(w->api, j->path);
-    char path[720], body[400], now[SL_STAMP_TEXT];
+    char path[720], body[400], now[SL_STAMP_TEXT], address[60] = "";
 
     if (!pod || strcmp(sl_json_str(pod, "metadata.uid"), j->uid) != 0 || w->never_ready)
         return;
     (void)sl_stamp(FAKEAPI_EPOCH + fakeapi_now(w->api), now);
     (void)snprintf(path, sizeof path, "%s/status", j->path);
+    if (w->addresses)
+        (void)snprintf(address, sizeof address, "'podIP':'10.1.%llu.%llu',",
+                       (unsigned long long)arg / 250, (unsigned long long)arg % 250);
     (void)snprintf(body, sizeof body,
-                   "{'status':{'phase':'Running','conditions':[{'type':'Ready','status':'True',"
+                   "{'status':{%s'phase':'Running','conditions':[{'type':'Ready','status':'True',"
                    "'lastTransitionTime':'%s'}]}}",
-                   now);
+                   address, now);
     (void)world_do(w, SL_PATCH, path, SL_MERGE_PATCH, body);
 }
 
