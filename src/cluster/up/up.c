@@ -117,6 +117,14 @@ int sl_up_virtual_nodes_check(const char *const *names, struct sl_err *err) {
     return sl_kubelet_virtual_nodes_check(names, own, err);
 }
 
+int sl_up_controllers_parse(const char *list, uint32_t *ret_off, struct sl_err *err) {
+    return sl_cluster_controllers_parse(list, ret_off, err);
+}
+
+const char *sl_up_controller_name(uint32_t i) {
+    return sl_cluster_controller_name(i);
+}
+
 static bool is_any(const char *host) {
     return strcmp(host, "0.0.0.0") == 0 || strcmp(host, "::") == 0;
 }
@@ -325,6 +333,9 @@ static int start_api(struct up *u, struct sl_err *err) {
         .file = u->data_dir.objects,
         .version = KUBERNETES,
         .address = u->address,
+        .token_key = u->data_dir.token_key,
+        .service_accounts = true,
+        .ca = u->data_dir.ca.cert_pem,
         .review = review,
         .reviews = reviews,
         .ctx = u,
@@ -387,6 +398,12 @@ static int start_fluxqueue(struct up *u, struct sl_err *err) {
     return SL_OK;
 }
 
+static int renew_lease(void *ctx, const char *node, struct sl_err *err) {
+    struct up *u = ctx;
+
+    return sl_apiserver_renew_lease(u->api, node, err);
+}
+
 static int start_parts(struct up *u, struct sl_err *err) {
     char name[80];
 
@@ -412,13 +429,17 @@ static int start_parts(struct up *u, struct sl_err *err) {
         .client = sl_apiserver_client(u->api, "system:kube-controller-manager",
                                       "kube-controller-manager sluice/" SL_VERSION),
         .seed = uv_hrtime(),
-        .ca = u->data_dir.ca.cert_pem});
+        .ca = u->data_dir.ca.cert_pem,
+        .off = u->o->off});
     sl_fmt(name, sizeof name, "system:node:%s", u->node);
     r = sl_kubelet_new(&(struct sl_kubelet_spec){.loop = &u->loop,
                                                  .client = sl_apiserver_client(
                                                      u->api, name, "kubelet sluice/" SL_VERSION),
                                                  .dir = u->data_dir.pods,
                                                  .node = u->node,
+                                                 .api = u->address,
+                                                 .ctx = u,
+                                                 .renew_lease = renew_lease,
                                                  .files = u->files,
                                                  .sim = u->o->sim},
                        &u->runtime, err);
