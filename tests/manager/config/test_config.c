@@ -197,6 +197,26 @@ static void default_flux_queue(void **state) {
     done(&x);
 }
 
+static void who_makes_miniclusters(void **state) {
+    static const struct {
+        const char *text;
+        bool operator;
+    } cases[] = {
+        {V2, false},
+        {V2 "miniCluster: {}\n", false},
+        {V2 "miniCluster: {controller: Sluice}\n", false},
+        {V2 "miniCluster: {controller: FluxOperator}\n", true},
+    };
+    (void)state;
+    for (size_t i = 0; i < SL_LEN(cases); i++) {
+        struct fixture x;
+        parse_settings(&x, cases[i].text, NULL);
+        no_warnings(&x);
+        assert_true(x.s->flux_operator == cases[i].operator);
+        done(&x);
+    }
+}
+
 /* What the two versions mean by being silent, and their spellings mixed. */
 static const struct {
     const char *text;
@@ -641,6 +661,7 @@ int main(void) {
         cmocka_unit_test(defaults),
         cmocka_unit_test(all_fields),
         cmocka_unit_test(default_flux_queue),
+        cmocka_unit_test(who_makes_miniclusters),
         cmocka_unit_test(both_versions),
         cmocka_unit_test(skypilot),
         cmocka_unit_test(patched_frameworks),
