@@ -147,6 +147,7 @@ static void all_fields(void **state) {
     assert_string_equal(s->live_path, "/live");
     assert_true(s->lease.duration == 15 * SL_SEC && s->lease.retry_period == 2 * SL_SEC);
     assert_true(s->queue_resources && s->local_queue_selector.n == 1);
+    assert_true(s->flux_operator);
     assert_true(s->asked.local_queue_metrics && !s->local_queue_metrics); /* AllBeta is off */
     assert_true(s->framework[SL_FW_JOB] && s->framework[SL_FW_RAYJOB] && !s->framework[SL_FW_POD]);
     assert_string_equal(s->external_frameworks.v[0], "Foo.v1.example.com");
