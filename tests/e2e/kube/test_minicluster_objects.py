@@ -10,7 +10,7 @@ import tomllib
 import pytest
 
 from kube import Failure
-from miniclusters import API, CASES, IGNORED, NAME, REFUSED, Made, differences
+from miniclusters import CASES, IGNORED, REFUSED, Made, differences
 from operators import Operator
 from sluice import Sluice, say
 
