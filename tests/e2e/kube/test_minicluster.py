@@ -253,7 +253,8 @@ def queue():
 
 def spec(**more):
     container = {"image": "busybox", "command": "sleep 300", "resources": {"requests": {"cpu": "100m"}}}
-    return {"jobLabels": {"kueue.x-k8s.io/queue-name": "user-queue"}, "containers": [container], **more}
+    pod = {"annotations": {"tests.sluice/run-seconds": "300"}}  # the kubelet of the tests does not look into scripts
+    return {"jobLabels": {"kueue.x-k8s.io/queue-name": "user-queue"}, "pod": pod, "containers": [container], **more}
 
 
 def post(name, **more):
@@ -306,19 +307,22 @@ def test_stopped_and_back(queueing):
     delete("whole")
 
 
-def test_killed():
+def restart():
+    sluice.kill9()
+    sluice.start()
+
+
+def test_killed(queueing):
     """the controller is killed whenever: each cluster is whole, nothing is left of those that go"""
-    if not hasattr(sluice, "restart"):
-        return
     for i in range(6):
         post(f"killed-{i}", size=2)
-        sluice.restart()
+        restart()
     for i in range(6):
         await_says(f"killed-{i}", "JobMiniClusterReady")
-        until(lambda i=i: has_size(f"killed-{i}", 2), PATIENCE, f"two pods of killed-{i}")
+        until(lambda i=i: has_size(f"killed-{i}", 2, queueing == "up"), PATIENCE, f"two pods of killed-{i}")
     for i in range(6):
         cluster.request("DELETE", f"{CLUSTERS}/killed-{i}")
-        sluice.restart()
+        restart()
     for i in range(6):
         until(lambda i=i: not left(f"killed-{i}"), PATIENCE, f"nothing left of killed-{i}")
 

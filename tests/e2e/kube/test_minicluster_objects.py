@@ -26,9 +26,7 @@ MEANT = (
     (".*", r"minicluster\.status\.jobid", "is the uid of the Job"),
     (".*", r"minicluster\.status\.conditions\.ControlledBySluice", "says who makes the objects"),
     (".*", r"minicluster\.spec\.containers\[0\]\.runFlux", "is filled in when the object is made"),
-    ("volumes", r".*hostPath\.path", "is hostPath, and not the path in the container"),
-    ("sidecar", r"services/side\.spec.*", "several ports need names: the operator's Service is refused"),
-    ("sidecar", r"services/side.*", "the same"),
+    ("sidecar", r"services/side", "several ports need names: the operator's Service is refused"),
     ("sidecar", r"minicluster\.status\.conditions\.(JobRequested|JobMiniClusterReady).*", "the same: never ready"),
     ("services", r".*securityContext\.privileged", "of several containers the operator takes that of the last"),
     ("labels", r"jobs/sample\.spec\.suspend", "it has the label of a queue, and waits there"),
@@ -111,7 +109,7 @@ def broker_config(objects):
 
 
 def test_broker_config():
-    """brokers are configured alike; the operator's configuration of a burst is no TOML"""
+    """brokers are configured alike; the operator writes no port of a lead broker"""
     compared = 0
     for case in CASES:
         if case in REFUSED or case in IGNORED or case == "burst-to":
@@ -127,8 +125,7 @@ def test_broker_config():
         {"host": "192.0.2.7", "bind": "tcp://eth0:8060", "connect": "tcp://192.0.2.7:8060"},
         {"host": "lead-[1-3]"},
     ]
-    with pytest.raises(tomllib.TOMLDecodeError):
-        broker_config(theirs["burst-to"])
+    assert "%!s" in broker_config(theirs["burst-to"])["bootstrap"]["hosts"][0]["connect"]
 
 
 def test_keys():
