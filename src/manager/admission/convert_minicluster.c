@@ -5,8 +5,9 @@
  * comes back from there. The annotation also says in which version the object was made: the two
  * make different objects of a cluster (manager/minicluster).
  *
- * In an annotation is text of anybody: one that is no JSON object stays what it is, an annotation,
- * and of another only fields of the table are taken.
+ * In an annotation is text of anybody: one that is no JSON object counts as none, and of another
+ * only fields of the table are taken. Neither name means anything on an object of its own version,
+ * and would in the other: there it is dropped.
  */
 #include <string.h>
 
@@ -136,25 +137,33 @@ static void rename_volumes(yyjson_mut_doc *doc, yyjson_mut_val *containers, bool
 
 /* ---- annotations ---- */
 
-/* The annotation with fields of this version, taken off; NULL: there is none of use. */
-static yyjson_mut_val *take_annotation(yyjson_mut_doc *doc, yyjson_mut_val *object,
-                                       enum version v) {
-    yyjson_mut_val *meta = sl_json_mut_get(object, "metadata");
-    yyjson_mut_val *all = sl_json_mut_get(meta, "annotations");
-    struct sl_text t = sl_json_mut_view(sl_json_mut_get(all, versions[v].annotation));
+static yyjson_mut_val *parsed_object(yyjson_mut_doc *doc, struct sl_text t) {
     _cleanup_(sl_json_docp) yyjson_doc *parsed = NULL;
     struct sl_err ignored;
 
-    if (!yyjson_mut_is_obj(all) || t.n == 0 ||
-        sl_json_read_within(t.s, t.n, MAX_VALUES, &parsed, &ignored) < 0 ||
+    if (t.n == 0 || sl_json_read_within(t.s, t.n, MAX_VALUES, &parsed, &ignored) < 0 ||
         !yyjson_is_obj(yyjson_doc_get_root(parsed)))
         return NULL;
     yyjson_mut_val *copy = yyjson_val_mut_copy(doc, yyjson_doc_get_root(parsed));
     sl_assert(copy);
-    (void)yyjson_mut_obj_remove_key(all, versions[v].annotation);
-    if (yyjson_mut_obj_size(all) == 0)
-        (void)yyjson_mut_obj_remove_key(meta, "annotations");
     return copy;
+}
+
+/* The annotation with fields of this version; NULL: there is none of use. Both are taken off. */
+static yyjson_mut_val *take_annotation(yyjson_mut_doc *doc, yyjson_mut_val *object,
+                                       enum version v) {
+    yyjson_mut_val *meta = sl_json_mut_get(object, "metadata"), *taken;
+    yyjson_mut_val *all = sl_json_mut_get(meta, "annotations");
+    bool any = false;
+
+    if (!yyjson_mut_is_obj(all))
+        return NULL;
+    taken = parsed_object(doc, sl_json_mut_view(sl_json_mut_get(all, versions[v].annotation)));
+    for (enum version k = V1ALPHA1; k < VERSIONS; k++)
+        any |= yyjson_mut_obj_remove_key(all, versions[k].annotation) != NULL;
+    if (any && yyjson_mut_obj_size(all) == 0)
+        (void)yyjson_mut_obj_remove_key(meta, "annotations");
+    return taken;
 }
 
 static void put_annotation(struct sl_convert *cv, yyjson_mut_val *object, enum version v,
@@ -195,8 +204,10 @@ int sl_convert_minicluster(struct sl_convert *cv, yyjson_mut_val *object, const 
                           api_version);
     if (from == to)
         return 0;
-    if (!yyjson_mut_is_obj(sl_json_mut_get(object, "metadata")))
-        return sl_err_set(cv->err, SL_EINVAL, "metadata: expected an object");
+    yyjson_mut_val *annotations = sl_json_mut_at(object, "metadata.annotations");
+    if (!yyjson_mut_is_obj(sl_json_mut_get(object, "metadata")) ||
+        (annotations && !yyjson_mut_is_obj(annotations)))
+        return sl_err_set(cv->err, SL_EINVAL, "metadata and its annotations must be objects");
     taken = take_annotation(cv->doc, object, to);
     enum version made = made_as(taken, from, to);
     rest = split(cv->doc, from, spec);
