@@ -271,6 +271,19 @@ static void check_container_name(struct check *c, const struct sl_path *at, yyjs
         sl_field_duplicate(c->e, name_at, sl_field_value_text(t), "");
 }
 
+/* A container has the mounts of those before it, too. */
+static void check_mount_count(struct check *c, const struct sl_path *at, yyjson_val *containers) {
+    size_t i, n, mounts = 0;
+    yyjson_val *container;
+
+    yyjson_arr_foreach (containers, i, n, container) {
+        mounts += sl_json_size(sl_json_get(container, "volumes"));
+        mounts += sl_json_size(sl_json_get(container, "existingVolumes"));
+    }
+    if (mounts > SL_MINICLUSTER_MAX_MOUNTS)
+        sl_field_too_many(c->e, at, mounts, SL_MINICLUSTER_MAX_MOUNTS);
+}
+
 static void check_containers(struct check *c) {
     const struct sl_path *at = SL_PATH(SL_PATH(NULL, "spec"), "containers");
     yyjson_val *containers = sl_json_get(c->spec, "containers"), *container;
@@ -294,6 +307,7 @@ static void check_containers(struct check *c) {
             check_container_name(c, one, container, &c->names, "unless runFlux is set");
         check_common(c, one, container);
     }
+    check_mount_count(c, SL_PATH(at, "volumes"), containers);
     if (runners != 1)
         sl_field_invalid(c->e, at, sl_field_value_int(runners),
                          "exactly one container must have runFlux");
@@ -307,6 +321,7 @@ static void check_services(struct check *c) {
 
     if (!sl_syntax_check_size(c->e, at, services, SL_MINICLUSTER_MAX_CONTAINERS))
         return;
+    check_mount_count(c, SL_PATH(at, "volumes"), services);
     yyjson_arr_foreach (services, i, n, service) {
         const struct sl_path *one = SL_PATH_AT(at, i);
         check_container_name(c, one, service, &c->services, "of each service");

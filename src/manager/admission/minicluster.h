@@ -14,6 +14,7 @@
 /* Ceilings of the schema (api/schema/minicluster.py), held here too. */
 #define SL_MINICLUSTER_MAX_CONTAINERS 32u
 #define SL_MINICLUSTER_MAX_VOLUMES 64u  /* of a container */
+#define SL_MINICLUSTER_MAX_MOUNTS 256u  /* of all containers: each has those of the ones before */
 #define SL_MINICLUSTER_MAX_ENTRIES 256u /* ports, variables */
 /* Pods of a Job, as Kubernetes has it. */
 #define SL_MINICLUSTER_MAX_SIZE 100000

@@ -188,6 +188,53 @@ static void the_rest(void **state) {
     check_cases(VALIDATE, cases, SL_LEN(cases));
 }
 
+/* A list or map of so many: "V#" is numbered. */
+static void check_count(const char *begin, const char *item, const char *end, uint32_t n,
+                        const char *message) {
+    struct sl_buf b = SL_BUF(1 << 20);
+    struct answer a;
+    sl_buf_puts(&b, begin);
+    for (uint32_t i = 0; i < n; i++) {
+        sl_buf_puts(&b, i ? "," : "");
+        for (const char *p = item; *p; p++)
+            if (*p == '#')
+                sl_buf_printf(&b, "%u", i);
+            else
+                sl_buf_putc(&b, *p);
+    }
+    sl_buf_puts(&b, end);
+    review_object(VALIDATE, sl_buf_str(&b), NULL, NULL, false, &a);
+    if (strcmp(a.message, message) != 0)
+        fail_msg("%u of %s: %s\nexpected %s", n, item, a.message, message);
+    answer_done(&a);
+    sl_buf_done(&b);
+}
+
+static void ceilings(void **state) {
+#define BEGIN "{'apiVersion':'" NEW "','kind':'MiniCluster','metadata':{'name':'mc'},'spec':{"
+#define VOLUMES(p)                                                                                 \
+    "'" p "0':{'path':'/" p "0','claimName':'c'},'" p "1':{'path':'/" p "1','claimName':'c'},'" p  \
+    "2':{'path':'/" p "2','claimName':'c'},'" p "3':{'path':'/" p "3','claimName':'c'},'" p        \
+    "4':{'path':'/" p "4','claimName':'c'},'" p "5':{'path':'/" p "5','claimName':'c'},'" p        \
+    "6':{'path':'/" p "6','claimName':'c'},'" p "7':{'path':'/" p "7','claimName':'c'},'" p        \
+    "8':{'path':'/" p "8','claimName':'c'}"
+    (void)state;
+    check_count(BEGIN "'containers':[{'runFlux':true},", "{'name':'c#'}", "]}}", 31, "");
+    check_count(BEGIN "'containers':[{'runFlux':true},", "{'name':'c#'}", "]}}", 32,
+                "spec.containers: Too many: 33: must have at most 32 items");
+    check_count(BEGIN "'containers':[{'ports':[", "1#", "]}]}}", 257,
+                "spec.containers[0].ports: Too many: 257: must have at most 256 items");
+    check_count(BEGIN "'containers':[{'volumes':{", "'v#':{'path':'/v#','claimName':'c'}", "}}]}}",
+                65, "spec.containers[0].volumes: Too many: 65: must have at most 64 items");
+    check_count(BEGIN "'containers':[{'runFlux':true},",
+                "{'name':'c#','volumes':{" VOLUMES("v") "}}", "]}}", 28, "");
+    check_count(BEGIN "'containers':[{'runFlux':true},",
+                "{'name':'c#','volumes':{" VOLUMES("v") "}}", "]}}", 29,
+                "spec.containers.volumes: Too many: 261: must have at most 256 items");
+    check_count(BEGIN "'containers':[{'command':'", "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
+                "'}]}}", 6000, "spec: Too long: may not be more than 262144 bytes");
+}
+
 static void v1alpha1(void **state) {
     static const struct review_case cases[] = {
         {.name = "right",
@@ -493,6 +540,7 @@ int main(void) {
         cmocka_unit_test(sizes),
         cmocka_unit_test(containers),
         cmocka_unit_test(the_rest),
+        cmocka_unit_test(ceilings),
         cmocka_unit_test(v1alpha1),
         cmocka_unit_test(no_minicluster),
         cmocka_unit_test(a_single_container_runs_flux),
