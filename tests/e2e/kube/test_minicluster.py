@@ -15,8 +15,9 @@ import re
 import pytest
 
 import up as single
+from installed import Installed
 from kube import HERE, Failure, until
-from sluice import KUEUE, ROOT, Sluice, holds, say, show, steps
+from sluice import KUEUE, ROOT, holds, say, show, steps
 
 PATIENCE = 90
 TIME_LIMIT = 400
@@ -79,13 +80,16 @@ def kubectl(*args, **more):
 
 @pytest.fixture(scope="module", params=["serve", "up"], autouse=True)
 def queueing(request):
-    """A control plane with a node of 9 cpus and `sluice serve`; or `sluice up`, where pods are processes."""
+    """A control plane with a node of 9 cpus, and Sluice with the rights that it ships with; or `sluice up`."""
     global cluster, sluice
     with contextlib.ExitStack() as stack:
         if request.param == "serve":
             cluster = request.getfixturevalue("node_cluster")
             cluster.add_nodes(1, cpu="9")
-            sluice = stack.enter_context(Sluice(cluster))
+            sluice = Installed(cluster)
+            sluice.install()
+            stack.callback(sluice.kill9)
+            sluice.start()
         else:
             cluster = stack.enter_context(single.Up())
             sluice = single.Queueing(cluster)
@@ -330,7 +334,8 @@ def test_killed(queueing):
 def test_cleanup():
     """a cluster with cleanup goes when its lead broker has ended"""
     container = {"image": "busybox", "command": "sleep 2", "resources": {"requests": {"cpu": "100m"}}}
-    post("passing", size=1, cleanup=True, containers=[container])
+    pod = {"annotations": {"tests.sluice/run-seconds": "2"}}
+    post("passing", size=1, cleanup=True, containers=[container], pod=pod)
     until(lambda: not left("passing"), PATIENCE, "nothing left of passing")
 
 
