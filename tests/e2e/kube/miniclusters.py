@@ -295,15 +295,20 @@ class Made:
             ns = self.ns(case)
             self.cluster.request("POST", "/api/v1/namespaces", {"metadata": {"name": ns}})
             thing = {"apiVersion": "flux-framework.org/v1alpha2", "kind": "MiniCluster", "metadata": {"name": NAME}}
-            self.cluster.request("POST", f"{API}/namespaces/{ns}/miniclusters", {**thing, "spec": spec})
+            self.make(case, {**thing, "spec": spec})
+
+    def make(self, case, thing):
+        self.cluster.request("POST", f"{API}/namespaces/{self.ns(case)}/miniclusters", thing)
+
+    def give(self, path, size):
+        self.cluster.request("PATCH", path, {"spec": {"size": size}}, "application/merge-patch+json")
 
     def resize(self, seconds=120):
         """Gives each the sizes of its case, one after the other."""
         for case, (_, *sizes) in CASES.items():
             for size in sizes:
                 path = f"{API}/namespaces/{self.ns(case)}/miniclusters/{NAME}"
-                patch = {"spec": {"size": size}}
-                self.cluster.request("PATCH", path, patch, "application/merge-patch+json")
+                self.give(path, size)
 
                 def answered():
                     now = self.cluster.get(path)["spec"]["size"]

@@ -42,6 +42,7 @@ struct sl_manager_parts sl_manager_parts_parse(const char *list, const struct sl
                                       .provisioning = true,
                                       .elasticjobs = true,
                                       .masterqueue = true,
+                                      .minicluster = true,
                                       .fluxqueue = true};
         memcpy(p.framework, s->framework, sizeof p.framework);
         return p;
@@ -57,6 +58,7 @@ struct sl_manager_parts sl_manager_parts_parse(const char *list, const struct sl
                  {"provisioning", &p.provisioning},
                  {"elasticjobs", &p.elasticjobs},
                  {"masterqueue", &p.masterqueue},
+                 {"minicluster", &p.minicluster},
                  {"fluxqueue", &p.fluxqueue}};
     for (uint32_t i = 0; i < w.n; i++) {
         size_t k = 0;
