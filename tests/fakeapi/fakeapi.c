@@ -240,6 +240,7 @@ static void arrive(struct fakeapi *a, struct call *c) {
         return;
     } else {
         a->serving = c;
+        a->outdated = false;
         c->status = fa_serve(a,
                              &(struct sl_kube_request){.method = c->method,
                                                        .path = c->path,
@@ -249,7 +250,7 @@ static void arrive(struct fakeapi *a, struct call *c) {
                                                        .accept = c->accept},
                              &c->out);
         a->serving = NULL;
-        a->stats.invalid += c->status == 422;
+        a->stats.invalid += c->status == 422 && !a->outdated;
         served = true;
     }
     if (served && breaks)

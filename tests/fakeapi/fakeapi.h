@@ -178,7 +178,7 @@ void fakeapi_on_write(struct fakeapi *a, fakeapi_write_fn fn, void *ctx);
 
 struct fakeapi_stats {
     uint64_t requests, watches, lines, changes, lost, refused;
-    uint64_t invalid; /* 422 */
+    uint64_t invalid; /* 422, but for JSON patches of an older version */
     uint64_t struck[FAKEAPI_FAULTS];
 };
 void fakeapi_stats(const struct fakeapi *a, struct fakeapi_stats *ret);

@@ -144,6 +144,7 @@ struct fakeapi {
     void *on_write_ctx;
     bool in_change;
     const struct call *serving; /* whose effect this is; NULL: nobody's */
+    bool outdated;              /* a JSON patch of an older version is being answered */
     struct sl_buf line;         /* scratch */
     struct fakeapi_stats stats;
 };

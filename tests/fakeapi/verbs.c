@@ -339,6 +339,16 @@ static yyjson_mut_val *patch_steps(yyjson_mut_doc *m, yyjson_val *old, yyjson_va
     return yyjson_mut_patch(m, o, steps, NULL);
 }
 
+/* Was it made from an older version, as it says of itself? */
+static bool is_outdated(yyjson_val *old, yyjson_val *steps) {
+    size_t i, n;
+    yyjson_val *step;
+    yyjson_arr_foreach (steps, i, n, step)
+        if (strcmp(sl_json_str(step, "path"), "/metadata/resourceVersion") == 0)
+            return strcmp(sl_json_str(step, "value"), fa_meta_str(old, "resourceVersion")) != 0;
+    return false;
+}
+
 static int patch(struct fakeapi *a, struct target *t, const char *type, yyjson_val *in,
                  struct sl_buf *out) {
     uint32_t obj = find_object(a, t);
@@ -360,6 +370,7 @@ static int patch(struct fakeapi *a, struct target *t, const char *type, yyjson_v
         m, t->sub[0] ? patch_status(m, old, in, apply, t->res->k.flags & FAKEAPI_SHARED)
            : steps   ? patch_steps(m, old, in)
                      : yyjson_merge_patch(m, old, in));
+    a->outdated = steps && is_outdated(old, in);
     int status = yyjson_mut_doc_get_root(m)
                      ? fa_write_update(a, obj, t->sub[0], m, out)
                      : fa_fail(out, 422, "Invalid", "the patch cannot be applied");

@@ -81,7 +81,7 @@ static void log_trouble(struct sl_rec_table *t) {
 bool sl_inf_all_synced(const struct sl_informer *f) {
     bool all = true;
     for (uint32_t i = 0; i < f->n_tables; i++)
-        all &= !f->tables[i].reflector || f->tables[i].synced;
+        all &= !f->tables[i].reflector || f->tables[i].synced || f->tables[i].kind->optional;
     return all;
 }
 
@@ -89,7 +89,7 @@ void sl_inf_reading(const struct sl_informer *f, struct sl_inf_reading *ret) {
     *ret = (struct sl_inf_reading){.error = ""};
     for (uint32_t i = 0; i < f->n_tables; i++) {
         const struct sl_rec_table *t = &f->tables[i];
-        if (!t->reflector)
+        if (!t->reflector || t->kind->optional)
             continue;
         ret->kinds++;
         ret->synced += t->synced;
@@ -111,7 +111,7 @@ bool sl_inf_poll(struct sl_informer *f) {
             continue;
         sl_reflector_tick(t->reflector);
         log_trouble(t);
-        all &= t->synced;
+        all &= t->synced || t->kind->optional;
     }
     return all;
 }

@@ -78,6 +78,7 @@ struct sl_rec_kind {
     uint32_t size;         /* of the record */
     bool namespaced;
     bool metadata_only; /* of the list and the watch */
+    bool optional;      /* nothing waits for its list: it may never come in */
     bool owners;        /* found by uid, and listed under its controller */
     uint8_t lane;       /* of its writes (kube/informer/writer.h) */
     /* The same, where it is not always the same. */

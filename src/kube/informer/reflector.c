@@ -48,6 +48,7 @@
 #define PAUSE_MAX (2 * SL_SEC) /* short: a server that is back is noticed soon */
 #define RETRY_AFTER_MAX (10 * SL_MINUTE)
 #define MISSING_PAUSE SL_SEC
+#define MISSING_DOUBLES 3u  /* then it stays: some kinds may never come */
 #define LIVED SL_SEC        /* a stream that lasted so long was a good one */
 #define GRACE (30 * SL_SEC) /* after the stream should have ended by itself */
 #define FRUITLESS_MAX 4u    /* watches in a row that the server answered without moving us */
@@ -87,6 +88,7 @@ struct sl_reflector {
     bool cut;            /* this watch is not listened to any more; tick ends it */
     bool expired;        /* and its version is gone: list */
     bool missing;        /* the last list returned 404 */
+    uint32_t misses;     /* so many in a row, as far as they count */
     bool synced;
     bool metadata; /* and nothing else is requested */
     bool in_owner; /* a callback of the owner runs */
@@ -251,6 +253,8 @@ static void more(struct sl_reflector *r) {
 static void list_done(struct sl_reflector *r, bool exists) {
     r->synced = true;
     r->missing = !exists;
+    if (exists)
+        r->misses = 0;
     r->whole = false;
     r->fruitless = 0;
     r->trouble[0] = '\0';
@@ -384,7 +388,9 @@ static void on_list(void *ctx, const struct sl_kube_reply *reply) {
         }
         r->fails = 0;
         r->phase = LIST_DUE;
-        r->due = r->client->mono + sl_prng_range(&r->prng, MISSING_PAUSE, MISSING_PAUSE * 3 / 2);
+        sl_span pause = MISSING_PAUSE << r->misses;
+        r->misses += r->misses < MISSING_DOUBLES;
+        r->due = r->client->mono + sl_prng_range(&r->prng, pause, pause * 3 / 2);
     } else if (r->pages > 0 &&
                (reply->status == 0 || reply->status == 429 || reply->status >= 500)) {
         /* The same page again: over bad connections a long list would otherwise never come to its

@@ -4,8 +4,9 @@
  * informer. It lists in pages, then watches with bookmarks from the version of the list, and lists
  * again when the server has expired that version (410 Gone) or the stream is inconsistent. A broken
  * stream is resumed from the last seen version, at once the first time, then with exponential
- * back-off and jitter. A collection that does not exist (404) is treated as empty and polled about
- * every second, so that an API which is installed later is picked up.
+ * back-off and jitter. A collection that does not exist (404) is treated as empty and polled, after
+ * a second at first and every 8 to 12 seconds later, so that an API which is installed later is
+ * picked up.
  *
  * Level-triggered: the owner gets 'object' for anything new or changed and 'gone' for deletions;
  * during a list the owner marks what it sees, and at 'synced' it drops what it did not see. A list

@@ -370,6 +370,13 @@ static uint32_t hash_of(const struct sl_write *w) {
     return (uint32_t)sl_hash_bytes(h, sl_buf_str(&w->body), w->body.len) | 1; /* 0 means none */
 }
 
+/* A JSON patch of an older version need not apply to the newest: that is 422, before its version is
+ * compared. A body that is the same after the object was read is refused for another reason. */
+static bool is_outdated(const struct item *it, const struct sl_write *w, int status) {
+    return status == 422 && w->content_type && strcmp(w->content_type, SL_JSON_PATCH) == 0 &&
+           w->read_path.len > 0 && it->refused != hash_of(w);
+}
+
 static void on_read(void *ctx, const struct sl_kube_reply *r) {
     struct slot *s = ctx;
     struct sl_writer *q = s->q;
@@ -396,6 +403,10 @@ static void on_written(void *ctx, const struct sl_kube_reply *r) {
     struct sl_writer *q = s->q;
     enum sl_written how = outcome(r->status);
 
+    bool outdated = is_outdated(&q->items.v[s->obj], &s->w, r->status);
+
+    if (outdated)
+        how = SL_WRITE_CONFLICT;
     q->lanes[s->lane].rests_until = q->client->mono + REST * (q->client->mono - s->sent_at);
     report_begin(q, s->obj);
     q->owner.done(q->owner.ctx, s->obj, &s->w, how, r);
@@ -404,7 +415,7 @@ static void on_written(void *ctx, const struct sl_kube_reply *r) {
         return;
     }
     struct item *it = &q->items.v[s->obj]; /* the table may have grown meanwhile */
-    it->refused = 0;
+    it->refused = outdated ? hash_of(&s->w) : 0;
     switch (how) {
     case SL_WRITTEN:
         q->stats.written++;

@@ -11,6 +11,8 @@
  *   409             optimistic concurrency: reads the object (GET w->read_path; not if that is
  *                   empty), passes it to the owner and builds again: at once the first time, with
  *                   back-off if conflicts continue
+ *   422             of a JSON patch: the same, once for a body; it may have been made from an older
+ *                   version
  *   404, 410        nothing; the owner decides whether it still needs the write
  *   429, 5xx, none  retries with exponential back-off from 20 ms to 10 s and jitter, or as
  *                   Retry-After demands; after a 429 all others wait as long, then continue one by

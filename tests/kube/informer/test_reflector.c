@@ -387,12 +387,13 @@ static void test_missing(void **state) {
     send_reply(&g.s, 404, "", 0);
     assert_true(sl_reflector_synced(g.r));
     assert_false(g.t.exists);
-    for (int i = 0; i < 3; i++) {
-        after(&g, SL_SEC, SL_SEC * 3 / 2, FIRST);
+    for (int i = 0; i < 5; i++) {
+        sl_span pause = SL_SEC << (i < 3 ? i : 3);
+        after(&g, pause, pause * 3 / 2, FIRST);
         send_reply(&g.s, 404, "", 0);
     }
     assert_int_equal(g.t.syncs, 1); /* nothing new */
-    after(&g, SL_SEC, SL_SEC * 3 / 2, FIRST);
+    after(&g, 8 * SL_SEC, 12 * SL_SEC, FIRST);
     send_reply(&g.s, 200, LIST("5", "[" OBJ("x", "3") "]"), 0);
     assert_true(g.t.exists);
     now(&g, WATCH("5"));

@@ -33,9 +33,9 @@ struct stage {
     struct sl_writer *q;
     /* the owner */
     uint32_t builds[OBJECTS], dones[OBJECTS], reads[OBJECTS];
-    int body[OBJECTS]; /* 0: nothing to write */
-    bool no_read;
-    int large[OBJECTS]; /* 1: its path, 2: its body is beyond the ceiling */
+    int body[OBJECTS];   /* 0: nothing to write */
+    bool no_read, steps; /* steps: writes are JSON patches */
+    int large[OBJECTS];  /* 1: its path, 2: its body is beyond the ceiling */
     enum sl_written how;
     int status;
     void (*in_build)(struct stage *g, uint32_t obj);
@@ -77,7 +77,7 @@ static bool on_build(void *ctx, uint32_t obj, struct sl_write *w) {
     if (!g->body[obj])
         return false;
     w->method = SL_PATCH;
-    w->content_type = SL_MERGE_PATCH;
+    w->content_type = g->steps ? SL_JSON_PATCH : SL_MERGE_PATCH;
     w->tag = obj + 7;
     sl_buf_printf(&w->path, "/%u", obj);
     for (int i = 0; g->large[obj] == 1 && i < SL_WRITER_MAX_PATH; i++)
@@ -465,6 +465,32 @@ static void test_gone(void **state) {
     stage_close(&g);
 }
 
+/* A JSON patch that does not apply may be of an older version: the object is read. The same body
+ * once more is refused. */
+static void test_outdated(void **state) {
+    struct stage g;
+
+    (void)state;
+    stage_open(&g, 4);
+    g.steps = true;
+    enqueue_body(&g, 1, 0, 1);
+    sl_writer_tick(g.q);
+    send_reply(&g, 1, 422, 0);
+    assert_int_equal(g.how, SL_WRITE_CONFLICT);
+    send_reply(&g, 1, 200, 0);
+    assert_int_equal(g.reads[1], 1);
+    enqueue_body(&g, 1, 0, 2);
+    after(&g, 0, 0);
+    send_reply(&g, 1, 422, 0);
+    assert_int_equal(g.how, SL_WRITE_CONFLICT);
+    send_reply(&g, 1, 200, 0);
+    after(&g, 20 * SL_MSEC, 40 * SL_MSEC);
+    send_reply(&g, 1, 422, 0);
+    assert_int_equal(g.how, SL_WRITE_REFUSED);
+    assert_int_equal(g.reads[1], 2);
+    stage_close(&g);
+}
+
 static void test_refused(void **state) {
     struct stage g;
 
@@ -656,19 +682,13 @@ static void test_too_large(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_coalesces),
-        cmocka_unit_test(test_bound_and_lanes),
-        cmocka_unit_test(test_modest),
-        cmocka_unit_test(test_window),
-        cmocka_unit_test(test_later),
-        cmocka_unit_test(test_failures),
-        cmocka_unit_test(test_slow_down),
-        cmocka_unit_test(test_conflict),
-        cmocka_unit_test(test_gone),
-        cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_too_large),
-        cmocka_unit_test(test_lane_of_retry),
-        cmocka_unit_test(test_wishes_in_callbacks),
+        cmocka_unit_test(test_coalesces),     cmocka_unit_test(test_bound_and_lanes),
+        cmocka_unit_test(test_modest),        cmocka_unit_test(test_window),
+        cmocka_unit_test(test_later),         cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_slow_down),     cmocka_unit_test(test_conflict),
+        cmocka_unit_test(test_outdated),      cmocka_unit_test(test_gone),
+        cmocka_unit_test(test_refused),       cmocka_unit_test(test_too_large),
+        cmocka_unit_test(test_lane_of_retry), cmocka_unit_test(test_wishes_in_callbacks),
         cmocka_unit_test(test_forget),
     };
     return cmocka_run_group_tests_name("writer", tests, NULL, NULL);

@@ -59,6 +59,8 @@ static bool watched(const struct sl_manager *m, uint32_t k) {
                mgr_group_frameworks(m->reads);
     if (k == REC_STATEFULSET || k == REC_LWS)
         return m->reads[k == REC_LWS ? SL_FW_LEADERWORKERSET : SL_FW_STATEFULSET];
+    if (k == REC_JOB_KINDS)
+        return parts->jobkinds;
     if (k == REC_TRAINING_RUNTIME || k == REC_CLUSTER_TRAINING_RUNTIME)
         return m->reads[SL_FW_TRAINJOB];
     if (k == REC_JOB || k >= REC_KINDS)
@@ -181,6 +183,7 @@ struct sl_manager *sl_manager_new(const struct sl_manager_spec *spec) {
     m->spec = *spec;
     mgr_features_new(m);
     uint32_t n_kinds;
+    mgr_job_rows_in(m, spec->settings->ns);
     const struct sl_rec_kind *kinds = mgr_job_kinds(m, &n_kinds);
     m->inf = sl_inf_new(&(struct sl_inf_spec){
         .client = spec->client,
@@ -274,7 +277,8 @@ void sl_manager_lead(struct sl_manager *m, bool lead) {
 
 static bool knows_what_last_leader_wrote(const struct sl_manager *m) {
     for (uint32_t k = 0; k < kinds_of(m); k++)
-        if (last_leader_wrote(k) && sl_inf_watches(m->inf, k) && !sl_inf_synced(m->inf, k))
+        if (last_leader_wrote(k) && sl_inf_watches(m->inf, k) && !sl_inf_synced(m->inf, k) &&
+            !m->inf->tables[k].kind->optional)
             return false;
     return true;
 }
@@ -333,6 +337,7 @@ void sl_manager_tick(struct sl_manager *m) {
             break;
         }
         bool any = sl_inf_pass(m->inf);
+        any |= mgr_job_rows_turn(m);
         mgr_exact_turn(m);
         mgr_tas_requeue_refused(m);
         mgr_tas_nodes_failed(m);

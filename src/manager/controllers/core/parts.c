@@ -41,6 +41,7 @@ struct sl_manager_parts sl_manager_parts_parse(const char *list, const struct sl
                                       .tas = true,
                                       .provisioning = true,
                                       .elasticjobs = true,
+                                      .jobkinds = true,
                                       .masterqueue = true,
                                       .minicluster = true,
                                       .fluxqueue = true};
@@ -57,6 +58,7 @@ struct sl_manager_parts sl_manager_parts_parse(const char *list, const struct sl
                  {"tas", &p.tas},
                  {"provisioning", &p.provisioning},
                  {"elasticjobs", &p.elasticjobs},
+                 {"jobkinds", &p.jobkinds},
                  {"masterqueue", &p.masterqueue},
                  {"minicluster", &p.minicluster},
                  {"fluxqueue", &p.fluxqueue}};

@@ -30,6 +30,7 @@ enum mgr_rec_kind {
     REC_LOCAL_QUEUE,
     REC_PROV_REQUEST,
     REC_WORKLOAD,
+    REC_JOB_KINDS,                /* ConfigMaps with kinds of jobs */
     REC_CLUSTER_TRAINING_RUNTIME, /* of TrainJobs */
     REC_TRAINING_RUNTIME,
     REC_JOB,

@@ -158,6 +158,7 @@ struct mgr_rec_job {
         reported; /* hash of the last note about admission checks; or that it is nested too deep */
     bool known;   /* in the indexes of the manager */
     bool suspend, stopping, indexed_mode, started, failed;
+    bool starting; /* a start was sent, and it is not known what became of it */
     bool injected; /* a TrainJob's patch was written since it was suspended */
     uint8_t step;  /* in flight, enum mgr_job_step */
 };
@@ -188,6 +189,15 @@ bool mgr_job_enabled(const struct sl_manager *m, uint32_t kind);
 void mgr_job_need(struct sl_manager *m, const char *api_version, const char *kind);
 /* What events of this job come from. */
 const char *mgr_job_controller(const struct sl_manager *m, const struct mgr_rec_job *j);
+
+/* The namespace with ConfigMaps of users' rows, before the informer is made. */
+void mgr_job_rows_in(struct sl_manager *m, const char *ns);
+
+/* ---- user_rows.c: rows of users ---- */
+void mgr_job_rows_changed(void *ctx, struct sl_rec *r);
+void mgr_job_rows_gone(void *ctx, struct sl_rec *r);
+/* Returns whether anything was done. */
+bool mgr_job_rows_turn(struct sl_manager *m);
 
 /* ---- many.c: jobs of rows ---- */
 /* ours: it has a queue, or needs none. */

@@ -235,7 +235,8 @@ bool mgr_job_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
     case JOB_INJECT:
         return mgr_train_build_patch(m, j, p.wl, w);
     case JOB_START:
-        return build_start(m, j, p.wl, w);
+        j->starting = build_start(m, j, p.wl, w);
+        return j->starting;
     case JOB_STOP:
         return build_stop(m, j, &p, w);
     case JOB_RESET:
@@ -273,6 +274,8 @@ void mgr_job_written(void *ctx, struct sl_rec *r, const struct sl_write *w, enum
     (void)w, (void)reply;
     if (how == SL_WRITTEN)
         j->injected = step == JOB_INJECT;
+    if (how != SL_WRITE_FAILED && (step == JOB_START || step == JOB_READ))
+        j->starting = false;
     if (how == SL_WRITTEN && step == JOB_CREATE)
         mgr_count_created(m, r);
     if (how == SL_WRITTEN && step_event[step] && j->note)

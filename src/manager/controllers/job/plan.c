@@ -171,6 +171,8 @@ static struct mgr_job_plan stop(const struct mgr_rec_job *j, enum mgr_job_phase 
         p.step = JOB_WAIT;
     else if (j->stopping || (from && altered(j, from)))
         p.step = JOB_RESTORE;
+    if (p.step == JOB_REST && j->starting) /* or its quota would go while it starts */
+        p.step = JOB_READ;
     return p;
 }
 

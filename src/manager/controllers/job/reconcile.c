@@ -212,7 +212,7 @@ static void act(struct sl_manager *m, struct mgr_rec_job *j, const struct mgr_jo
         orphan_all(m, j);
         break;
     case JOB_UNMATCHED:
-        if (p->step == JOB_REST || p->step == JOB_READ) {
+        if ((p->step == JOB_REST || p->step == JOB_READ) && !j->starting) {
             remove_surplus(m, j, p->wl);
             if (p->wl)
                 rewrite(m, j, p->wl);
