@@ -18,8 +18,9 @@ FUZZ ?=
 MUTATIONS ?= 1000000
 MUTATION_SEED ?= 1
 
-.PHONY: all run check e2e kube lint fuzz fuzz-structural uninit histories bench bench-backfill bench-flux bench-kueue \
-	bench-pods bench-pools bench-up soak coverage tidy format clean setup setup-build setup-lint
+.PHONY: all run check check-operators e2e kube operators lint fuzz fuzz-structural uninit histories bench \
+	bench-backfill bench-flux bench-kueue bench-pods bench-pools bench-up soak coverage tidy format clean setup \
+	setup-build setup-lint
 
 all: build/build.ninja
 	@ninja -C build --quiet sluice >&2
@@ -32,19 +33,28 @@ run: all
 kube:
 	@tests/e2e/kube/build >/dev/null || [ $$? -eq 77 ]
 
+# The operators that `make check` runs, each built once from its module; without Go their tests are skipped and counted.
+operators:
+	@tests/e2e/kube/build operators >/dev/null || [ $$? -eq 77 ]
+
 # What needs no build comes first: if it fails, nothing is compiled. Tests that wait run beside the other builds.
 # Everything runs sanitised. Of the rest, clang's build is for its warnings, its digests without optimisation and
 # MemorySanitizer, and the release, the program that is shipped, for what says something else there (see
 # tests/meson.build).
 check: setup
-	@tools/run-tests tools/lint make:kube SL_SEEDS=$(SEEDS) beside:build:waits \
+	@tools/run-tests tools/lint make:kube make:operators SL_SEEDS=$(SEEDS) beside:build:waits \
 		SL_SEEDS=$(SLOW_SEEDS) build-asan objects:build-clang build-clang:digest,layers \
 		SL_SEEDS=$(SEEDS) build:-waits,unit,kubelet,fuzz,cli
 
 # Everything that runs the program against or as a control plane, also what takes too long for `make check`.
 # The ledger is tried with 2,000 jobs there, with 200 in `make check`.
 e2e: setup
-	@SL_LEDGER_JOBS=$${SL_LEDGER_JOBS:-2000} tools/run-tests make:kube build:kube,up
+	@SL_LEDGER_JOBS=$${SL_LEDGER_JOBS:-2000} tools/run-tests make:kube make:operators build:kube,up
+
+# All real operators, on a control plane and on sluice up: some quarter of an hour to build, once, and minutes to run.
+check-operators: all
+	@tests/e2e/kube/build >/dev/null && tests/e2e/kube/build all-operators >/dev/null
+	@SL_OPERATORS=all tests/e2e/run kube/test_operators.py kube/test_miniclusters.py up/test_hosted.py
 
 fuzz: setup build-fuzz/build.ninja
 	@ninja -C build-fuzz --quiet >&2

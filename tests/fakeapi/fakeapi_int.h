@@ -121,6 +121,7 @@ struct fakeapi {
     uint64_t rv, uids, seq;
     struct resource res[MAX_KINDS];
     uint32_t n_res;
+    uint32_t tokens; /* of service accounts, so far */
     SL_VEC(struct object) objects;
     uint32_t free_object;
     struct sl_map by_uid;     /* hash of a uid -> object */

@@ -148,6 +148,7 @@ int fa_target_parse(struct fakeapi *a, const char *path, struct target *t) {
     if (at < n ||
         (t->sub[0] && !(strcmp(t->sub, "status") == 0 && t->res->k.flags & FAKEAPI_STATUS) &&
          !(strcmp(t->sub, "finalize") == 0 && strcmp(t->res->k.kind, "Namespace") == 0) &&
+         !(strcmp(t->sub, "token") == 0 && strcmp(t->res->k.kind, "ServiceAccount") == 0) &&
          !(strcmp(t->sub, "binding") == 0 && strcmp(t->res->k.kind, "Pod") == 0)))
         return 404;
     if (t->name[0] && t->res->k.flags & FAKEAPI_NAMESPACED && !scoped)

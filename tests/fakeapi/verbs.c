@@ -192,6 +192,22 @@ static int get(struct fakeapi *a, const struct target *t, struct sl_buf *out) {
     return 200;
 }
 
+/* "token-1", "token-2" ... for the audience, of an account that need not be there. */
+static int give_token(struct fakeapi *a, const struct target *t, yyjson_val *in,
+                      struct sl_buf *out) {
+    yyjson_val *spec = yyjson_obj_get(in, "spec");
+    long long seconds = sl_json_int(spec, "expirationSeconds", 3600);
+
+    if (strcmp(t->name, "none") == 0)
+        return not_found(t, out);
+    sl_buf_printf(out,
+                  "{\"kind\":\"TokenRequest\",\"apiVersion\":\"authentication.k8s.io/v1\","
+                  "\"spec\":{\"expirationSeconds\":%lld},\"status\":{\"token\":\"%s:token-%u\"}}",
+                  seconds, sl_json_text(yyjson_arr_get_first(yyjson_obj_get(spec, "audiences"))),
+                  ++a->tokens);
+    return 201;
+}
+
 /* Of a namespace, spec.finalizers and nothing else. */
 static int finalize(struct fakeapi *a, struct target *t, yyjson_val *in, struct sl_buf *out) {
     uint32_t obj = find_object(a, t);
@@ -412,6 +428,8 @@ static int dispatch(struct fakeapi *a, enum sl_kube_method method, struct target
         return named ? get(a, t, out) : list(a, t, out);
     if (method == SL_POST && !named && (t->ns[0] || !(t->res->k.flags & FAKEAPI_NAMESPACED)))
         return fa_write_create(a, t, in, out);
+    if (method == SL_POST && strcmp(t->sub, "token") == 0)
+        return give_token(a, t, in, out);
     if (method == SL_POST && strcmp(t->sub, "binding") == 0)
         return bind(a, t, in, out);
     if (method == SL_PUT && strcmp(t->sub, "finalize") == 0)

@@ -114,7 +114,14 @@ struct sl_apiserver_spec {
     const char *file;    /* of the store; NULL: memory only */
     uint32_t past;       /* changes of a resource that watches may go back; 0: as the store does */
     const char *version; /* "v1.36.0": reported by /version */
-    const char *address; /* "127.0.0.1:6443", for discovery */
+    const char *address; /* "127.0.0.1:6443", for discovery and the Service "kubernetes" */
+    /* PEM of an ECDSA key on P-256, which signs the tokens of service accounts; NULL: one of this
+     * process, and no token is valid after it. */
+    const char *token_key;
+    /* Pods get the volume with the token of their service account, which has to be there, as with
+     * the admission controller of that name. */
+    bool service_accounts;
+    const char *ca; /* of clients, PEM, for servers beside this one; NULL: none */
     /* Our own admission, called like a webhook: the path of a review ("/mutate-batch-v1-job"), its
      * body in, a response out; the HTTP status is returned. NULL: none. */
     int (*review)(void *ctx, const char *path, const char *body, size_t len, struct sl_buf *out);
@@ -149,6 +156,11 @@ struct sl_kube_client *sl_apiserver_client(struct sl_apiserver *s, const char *u
 
 /* Sets the clocks to now, for iterations that begin elsewhere: a timer, another socket. */
 void sl_apiserver_clock(struct sl_apiserver *s);
+
+/* spec.renewTime of a Lease in kube-node-lease becomes now, in memory and for watches, not in the
+ * file. SL_ENOENT: there is none of that name. */
+int sl_apiserver_renew_lease(struct sl_apiserver *s, const char *node,
+                             struct sl_err *err) _must_check_;
 
 struct sl_apiserver_stats {
     uint64_t requests, writes, watches_open, events_sent, commits;

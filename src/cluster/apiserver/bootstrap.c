@@ -3,10 +3,12 @@
  * Start of a server: its built-in kinds, checks of stored objects, and the objects that every
  * cluster has.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "cluster/apiserver/ceilings.h"
 #include "cluster/apiserver/crd/crd.h"
+#include "cluster/apiserver/firsts.h"
 #include "cluster/apiserver/server.h"
 #include "core/base/fmt.h"
 #include "lib/json/writer.h"
@@ -125,7 +127,141 @@ static void report_stored(struct sl_apiserver *s) {
     sl_vec_free(&reported);
 }
 
-int api_bootstrap(struct sl_apiserver *s, struct sl_err *err) {
+/* ---- the Service of this server ---- */
+
+#define DEFAULT_NS "/namespaces/default/"
+
+struct own {
+    const char *collection, *api_version, *kind;
+    /* The rest of the object. */
+    void (*put)(struct sl_jw *w, const char *ip, int64_t port);
+};
+
+static void put_port(struct sl_jw *w, int64_t port) {
+    sl_jw_object(w, NULL);
+    sl_jw_str(w, "name", "https");
+    sl_jw_int(w, "port", port);
+    sl_jw_str(w, "protocol", "TCP");
+    sl_jw_end(w);
+}
+
+static void put_list(struct sl_jw *w, const char *key, const char *only) {
+    sl_jw_array(w, key);
+    sl_jw_str(w, NULL, only);
+    sl_jw_end(w);
+}
+
+static void put_service(struct sl_jw *w, const char *ip, int64_t port) {
+    (void)ip;
+    sl_jw_object(w, "spec");
+    sl_jw_str(w, "type", "ClusterIP");
+    sl_jw_str(w, "clusterIP", "10.96.0.1");
+    put_list(w, "clusterIPs", "10.96.0.1");
+    put_list(w, "ipFamilies", "IPv4");
+    sl_jw_str(w, "ipFamilyPolicy", "SingleStack");
+    sl_jw_str(w, "sessionAffinity", "None");
+    sl_jw_array(w, "ports");
+    sl_jw_object(w, NULL);
+    sl_jw_str(w, "name", "https");
+    sl_jw_str(w, "protocol", "TCP");
+    sl_jw_int(w, "port", 443);
+    sl_jw_int(w, "targetPort", port);
+    sl_jw_end(w);
+    sl_jw_end(w);
+    sl_jw_end(w);
+}
+
+static void put_endpoints(struct sl_jw *w, const char *ip, int64_t port) {
+    sl_jw_array(w, "subsets");
+    sl_jw_object(w, NULL);
+    sl_jw_array(w, "addresses");
+    sl_jw_object(w, NULL);
+    sl_jw_str(w, "ip", ip);
+    sl_jw_end(w);
+    sl_jw_end(w);
+    sl_jw_array(w, "ports");
+    put_port(w, port);
+    sl_jw_end(w);
+    sl_jw_end(w);
+    sl_jw_end(w);
+}
+
+static void put_slice(struct sl_jw *w, const char *ip, int64_t port) {
+    sl_jw_str(w, "addressType", strchr(ip, ':') ? "IPv6" : "IPv4");
+    sl_jw_array(w, "endpoints");
+    sl_jw_object(w, NULL);
+    put_list(w, "addresses", ip);
+    sl_jw_object(w, "conditions");
+    sl_jw_bool(w, "ready", true);
+    sl_jw_end(w);
+    sl_jw_end(w);
+    sl_jw_end(w);
+    sl_jw_array(w, "ports");
+    put_port(w, port);
+    sl_jw_end(w);
+}
+
+static void put_own_labels(struct sl_jw *w, const char *kind) {
+    sl_jw_object(w, "labels");
+    if (strcmp(kind, "Service") == 0) {
+        sl_jw_str(w, "component", "apiserver");
+        sl_jw_str(w, "provider", "kubernetes");
+    } else if (strcmp(kind, "Endpoints") == 0) {
+        sl_jw_str(w, "endpointslice.kubernetes.io/skip-mirror", "true");
+    } else {
+        sl_jw_str(w, "kubernetes.io/service-name", "kubernetes");
+    }
+    sl_jw_end(w);
+}
+
+/* Made, or given the present address, as the objects of an earlier run have another one. */
+static int make_own(struct sl_apiserver *s, const struct own *o, const char *ip, int64_t port,
+                    struct sl_err *err) {
+    _cleanup_(sl_buf_done) struct sl_buf body = SL_BUF(API_FIRST);
+    struct sl_jw w = SL_JW(&body);
+    char path[160];
+
+    sl_jw_object(&w, NULL);
+    sl_jw_str(&w, "apiVersion", o->api_version);
+    sl_jw_str(&w, "kind", o->kind);
+    sl_jw_object(&w, "metadata");
+    sl_jw_str(&w, "name", "kubernetes");
+    sl_jw_str(&w, "namespace", "default");
+    put_own_labels(&w, o->kind);
+    sl_jw_end(&w);
+    o->put(&w, ip, port);
+    sl_jw_end(&w);
+    sl_assert(!sl_buf_full(&body));
+    int r = bootstrap_request(s, "POST", o->collection, SL_JSON, body.s, body.len, err);
+    sl_fmt(path, sizeof path, "%s/kubernetes", o->collection);
+    return r < 0 ? r : bootstrap_request(s, "PATCH", path, SL_MERGE_PATCH, body.s, body.len, err);
+}
+
+/* Service, Endpoints and EndpointSlice "kubernetes": where clients in pods find the API. */
+static int make_own_service(struct sl_apiserver *s, struct sl_err *err) {
+    static const struct own owns[] = {
+        {"/api/v1" DEFAULT_NS "services", "v1", "Service", put_service},
+        {"/api/v1" DEFAULT_NS "endpoints", "v1", "Endpoints", put_endpoints},
+        {"/apis/discovery.k8s.io/v1" DEFAULT_NS "endpointslices", "discovery.k8s.io/v1",
+         "EndpointSlice", put_slice},
+    };
+    const char *port = strrchr(s->address, ':');
+    char ip[64];
+
+    if (!port)
+        return SL_OK;
+    bool six = *s->address == '[';
+    size_t len = (size_t)(port - s->address) - 2 * six;
+    sl_fmt(ip, sizeof ip, "%.*s", len < sizeof ip ? (int)len : 0, s->address + six);
+    for (size_t i = 0; i < SL_LEN(owns); i++) {
+        int r = make_own(s, &owns[i], ip, strtoll(port + 1, NULL, 10), err);
+        if (r < 0)
+            return r;
+    }
+    return SL_OK;
+}
+
+int api_bootstrap(struct sl_apiserver *s, const char *ca, struct sl_err *err) {
     int r = sl_schemas_builtin(&s->schemas, err);
 
     if (r < 0)
@@ -137,7 +273,11 @@ int api_bootstrap(struct sl_apiserver *s, struct sl_err *err) {
         r = make_firsts(s, err);
     }
     if (r >= 0)
+        r = api_firsts_make(s, ca, bootstrap_request, err);
+    if (r >= 0)
         r = make_definitions(s, err);
+    if (r >= 0)
+        r = make_own_service(s, err);
     s->starting = false;
     return r;
 }

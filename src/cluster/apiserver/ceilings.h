@@ -23,11 +23,12 @@
 #define API_YAML_JSON ((size_t)64 << 20)      /* aliases can make a long text out of a short one */
 /* Each takes libyaml about as long as 50 bytes of JSON take, and may be two bytes of the text. */
 #define API_YAML_VALUES (UINT32_C(256) << 10)
-#define API_PATCH_TEXT ((size_t)256 << 10) /* what is wrong with a patch */
-#define API_MESSAGE ((size_t)1 << 20)      /* of a Status */
-#define API_FIRST ((size_t)4 << 10)        /* an object that the API server makes itself */
-#define API_HEAD ((size_t)4 << 10)         /* what the stored objects of a kind begin with */
-#define API_LIST_ITEMS 1024u               /* of Kubernetes' own kinds */
+#define API_PATCH_TEXT ((size_t)256 << 10)  /* what is wrong with a patch */
+#define API_MESSAGE ((size_t)1 << 20)       /* of a Status */
+#define API_FIRST ((size_t)4 << 10)         /* an object that the API server makes itself */
+#define API_FIRST_OBJECT ((size_t)64 << 10) /* one of api/kubernetes/bootstrap.jsonl */
+#define API_HEAD ((size_t)4 << 10)          /* what the stored objects of a kind begin with */
+#define API_LIST_ITEMS 1024u                /* of Kubernetes' own kinds */
 #define API_AMOUNTS 1024u
 /* What the columns of a row may cost: so many steps, and one for each value of the object. */
 #define API_ROW_STEPS 4096u

@@ -7,6 +7,7 @@
  * the response is delivered, so a cancel from there, or later, has no effect.
  */
 #include "cluster/apiserver/server.h"
+#include "cluster/apiserver/jwt.h"
 
 #include <string.h>
 #include <sys/random.h>
@@ -415,8 +416,11 @@ int sl_apiserver_new(const struct sl_apiserver_spec *spec, struct sl_apiserver *
                                               .resource = resource_number,
                                               .past = spec->past},
                       &s->store, err);
+    s->spec.token_key = NULL; /* a secret that is used once */
     if (r >= 0)
-        r = api_bootstrap(s, err);
+        r = api_signer_new(spec->token_key, &s->signer, err);
+    if (r >= 0)
+        r = api_bootstrap(s, spec->ca, err);
     if (r < 0) {
         sl_apiserver_free(s);
         return r;
@@ -457,6 +461,7 @@ void sl_apiserver_free(struct sl_apiserver *s) {
     sl_freep(&s->file);
     sl_freep(&s->version);
     sl_freep(&s->address);
+    api_signer_free(s->signer);
     uv_close((uv_handle_t *)&s->prepare, on_closed);
     uv_close((uv_handle_t *)&s->check, on_closed);
     uv_close((uv_handle_t *)&s->kick, on_closed);

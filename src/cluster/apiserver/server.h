@@ -156,6 +156,7 @@ struct sl_apiserver {
     char *file, *version, *address;
     const struct sl_api_kubelet *runtime;
     struct sl_prng prng;
+    struct api_signer *signer; /* of tokens of service accounts (jwt.h) */
     bool starting;
 
     /* calls */
@@ -353,7 +354,7 @@ void api_bulk_deletes_free(struct sl_apiserver *s);
 
 /* ---- bootstrap.c, rest/registry.c, rest/discovery.c, admission/webhook.c, port.c ---- */
 /* Kinds, and the objects that every cluster has. */
-int api_bootstrap(struct sl_apiserver *s, struct sl_err *err) _must_check_;
+int api_bootstrap(struct sl_apiserver *s, const char *ca, struct sl_err *err) _must_check_;
 void api_registry_done(struct sl_apiserver *s);
 /* /api, /apis, /openapi and what is below them. False: there is no such thing. */
 bool api_discover(struct api_rq *rq, const char *const *parts, uint32_t n, const char *accept);

@@ -400,6 +400,9 @@ int sl_kubelet_new(const struct sl_kubelet_spec *spec, struct sl_kubelet **ret,
     r->event_at = r->exec_at = r->sweep_at = INT64_MIN;
     r->dir = sl_strdup(spec->dir ? spec->dir : "");
     r->node = dup_or_null(spec->node);
+    r->api = dup_or_null(spec->api);
+    r->renew_lease = spec->renew_lease;
+    r->renew_ctx = spec->ctx;
     copy_sim(&r->sim, &spec->sim);
     sl_heap_init(&r->timers, due_first, place_of, r);
     if (r->node) {
@@ -477,6 +480,7 @@ void sl_kubelet_free(struct sl_kubelet *r) {
     free_list(r->sim.virtual_nodes);
     sl_freep(&r->dir);
     sl_freep(&r->node);
+    sl_freep(&r->api);
     sl_freep(&r);
 }
 

@@ -45,7 +45,12 @@ struct sl_kubelet_spec {
     struct sl_kube_client *client;
     const char *dir;  /* for logs and volumes; made if it is not there */
     const char *node; /* name of this machine; NULL: no pods run here as processes */
+    const char *api;  /* where pods find the API server, "127.0.0.1:6443"; NULL: they do not */
     uint64_t files;   /* that a container may open; 0: as many as we */
+    /* Sets the time of a simulated node's Lease to now. SL_ENOENT: there is none. NULL: simulated
+     * nodes have no Leases. */
+    int (*renew_lease)(void *ctx, const char *node, struct sl_err *err);
+    void *ctx;
     struct sl_kubelet_sim_nodes sim;
 };
 

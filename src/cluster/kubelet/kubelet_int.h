@@ -61,7 +61,8 @@ struct klet_container {
     uint32_t restarts;
     bool ready, up; /* 'up': its startup probe, if any, has succeeded */
     sl_span backoff;
-    sl_time start_at; /* mono: not before */
+    sl_time start_at;     /* mono: not before */
+    bool reported_mounts; /* that its volumes are not where it has them mounted */
     sl_time started_mono, started_wall;
     sl_time kill_at; /* mono: SIGTERM was sent; then SIGKILL. SL_TIME_NEVER: not stopping */
     sl_time term_at; /* mono: when a preStop hook has had its time. SL_TIME_NEVER: none runs */
@@ -88,6 +89,18 @@ struct klet_ref {
     struct klet_pod *pod;
 };
 
+/* The token of a projected volume. */
+struct klet_token {
+    struct klet_pod *pod;
+    char *volume, *path, *audience; /* audience: "" is the API server */
+    int64_t seconds;
+    unsigned mode;
+    sl_kube_call call;
+    bool answered;
+    char *text, *why; /* text NULL: there is none, and why */
+    sl_time renew_at; /* mono */
+};
+
 /* Of a pod on this machine. */
 struct klet_local_pod {
     char *text;      /* the object, without managedFields */
@@ -96,6 +109,12 @@ struct klet_local_pod {
     SL_VEC(struct klet_ref) refs;
     bool refs_requested, volumes; /* refs were requested or are here; the volumes are populated */
     sl_time refs_at;
+    SL_VEC(struct klet_token) tokens;
+    bool tokens_requested;
+    sl_kube_call services_call;
+    yyjson_doc *services; /* of its namespace; NULL: not read, or not wanted */
+    bool services_known;
+    sl_time services_at;                   /* mono: not requested before */
     SL_VEC(struct sl_json_fields) lookups; /* while 'lookups_open' */
     bool lookups_open;
 };
@@ -148,8 +167,11 @@ struct sl_kubelet {
     struct uv_loop_s *loop;
     struct sl_kube_client *client;
     char *dir, *node;
+    char *api;        /* where pods find the API server, "127.0.0.1:6443"; NULL: nowhere */
     char address[64]; /* of this machine */
     struct sl_kubelet_sim_nodes sim;
+    int (*renew_lease)(void *ctx, const char *node, struct sl_err *err);
+    void *renew_ctx;
     SL_VEC(struct klet_slot) slots;
     SL_VEC(uint32_t) free_slots;
     struct sl_map by_name;  /* pods */
@@ -186,6 +208,10 @@ void klet_nodes_free(struct sl_kubelet *r);
 void klet_nodes_tick(struct sl_kubelet *r);
 sl_time klet_nodes_next(const struct sl_kubelet *r);
 bool klet_nodes_ready(const struct sl_kubelet *r);
+/* lease.c, through node.c: of the slots of kind SLOT_LEASE. */
+struct klet_node;
+bool klet_lease_build(struct sl_kubelet *r, struct klet_node *n, struct sl_write *w);
+void klet_lease_done(struct sl_kubelet *r, struct klet_node *n, enum sl_written how);
 bool klet_node_build(struct sl_kubelet *r, uint32_t slot, struct sl_write *w);
 void klet_node_done(struct sl_kubelet *r, uint32_t slot, enum sl_written how,
                     const struct sl_kube_reply *rp);
@@ -330,6 +356,22 @@ void klet_lookups_begin(struct klet_pod *p);
 void klet_lookups_end(struct klet_pod *p);
 /* The value under a key of a map of the pod or of what it names; NULL if there is none. */
 yyjson_val *klet_lookup(struct klet_pod *p, yyjson_val *map, const char *key);
+
+/* ---- pod/tokens.c ---- */
+/* Requests the tokens of its volumes. True when all are answered. */
+bool klet_tokens_get(struct klet_pod *p);
+void klet_tokens_tick(struct klet_pod *p);  /* renews those that are due */
+void klet_tokens_again(struct klet_pod *p); /* those that were refused are requested again */
+/* NULL: there is none, and why. */
+const char *klet_token_find(const struct klet_pod *p, const char *volume, const char *path,
+                            const char **ret_why);
+void klet_tokens_free(struct klet_pod *p);
+
+/* ---- pod/service_env.c ---- */
+/* Requests the Services of its namespace. True when they are here, or not wanted. */
+bool klet_services_get(struct klet_pod *p);
+void klet_services_add(const struct klet_pod *p, struct klet_vars *v, struct sl_arena *a);
+void klet_services_free(struct klet_pod *p);
 
 /* ---- pod/volume.c ---- */
 int klet_volumes_make(struct klet_pod *p, struct sl_err *err) _must_check_;

@@ -3,7 +3,7 @@
  * Our nodes: this machine, with its capacity, and simulated ones. Each is created or, if it exists
  * from an earlier run, updated; simulated ones that are no longer configured are deleted. The node
  * of the machine renews its Lease every ten seconds and its status every five minutes, as a kubelet
- * does; simulated ones are always ready and have no Lease.
+ * does; simulated ones are always ready, and only their Leases are renewed (lease.c).
  *
  * A Node that another client creates with the label of simulated ones is a guest: it is not ours,
  * but kept ready, and its pods are simulated. It remains after a restart.
@@ -27,13 +27,9 @@
 #include "lib/json/writer.h"
 #include "lib/log/log.h"
 
-#define LEASE_EVERY (10 * SL_SEC)
-#define LEASE_SECONDS 40
 #define STATUS_EVERY (5 * SL_MINUTE)
-#define LEASE_AGAIN SL_SEC
 #define SIM_PREFIX "sim-"
 #define MAX_NODE_NAME 63u /* its label kubernetes.io/hostname is no longer */
-#define LEASES "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 
 static void sim_name(char out[40], uint32_t i) {
     sl_fmt(out, 40, SIM_PREFIX "%04u", i);
@@ -124,37 +120,12 @@ int64_t klet_node_allocatable(const struct sl_kubelet *r, const char *resource) 
 
 /* ---- writing ---- */
 
-static bool build_lease(struct sl_kubelet *r, struct sl_write *w) {
-    struct klet_nodes *ns = r->nodes;
-
-    w->method = ns->lease_is ? SL_PATCH : SL_POST;
-    w->content_type = ns->lease_is ? SL_MERGE_PATCH : SL_JSON;
-    sl_buf_puts(&w->path, LEASES);
-    if (ns->lease_is)
-        sl_buf_printf(&w->path, "/%s", r->node);
-    struct sl_jw *j = &SL_JW(&w->body);
-    sl_jw_object(j, NULL);
-    if (!ns->lease_is) {
-        sl_jw_str(j, "apiVersion", "coordination.k8s.io/v1");
-        sl_jw_str(j, "kind", "Lease");
-        sl_jw_object(j, "metadata");
-        sl_jw_str(j, "name", r->node);
-        sl_jw_end(j);
-    }
-    sl_jw_object(j, "spec");
-    sl_jw_str(j, "holderIdentity", r->node);
-    sl_jw_int(j, "leaseDurationSeconds", LEASE_SECONDS);
-    sl_jw_micro_time(j, "renewTime", r->client->wall);
-    sl_jw_end_to(j, 0);
-    return true;
-}
-
 bool klet_node_build(struct sl_kubelet *r, uint32_t slot, struct sl_write *w) {
     struct klet_node *n = r->slots.v[slot].node;
     struct sl_jw *j = &SL_JW(&w->body);
 
     if (r->slots.v[slot].kind == SLOT_LEASE)
-        return build_lease(r, w);
+        return klet_lease_build(r, n, w);
     if (n->step == NODE_GONE)
         return false;
     if (n->step == NODE_OK)
@@ -197,34 +168,14 @@ bool klet_node_build(struct sl_kubelet *r, uint32_t slot, struct sl_write *w) {
     return true;
 }
 
-static void lease_done(struct sl_kubelet *r, uint32_t slot, enum sl_written how) {
-    if (how == SL_WRITTEN)
-        r->nodes->lease_is = true;
-    else if (how == SL_WRITE_CONFLICT)
-        r->nodes->lease_is = true;
-    else if (how == SL_WRITE_GONE)
-        r->nodes->lease_is = false;
-    if (how == SL_WRITTEN || how == SL_WRITE_GONE)
-        sl_writer_enqueue_at(r->writer, slot, 1,
-                             r->client->mono + (how == SL_WRITTEN ? LEASE_EVERY : LEASE_AGAIN));
-}
-
-/* Is the created Node ready? A server may drop the status on create. */
-static bool is_ready(const struct sl_kube_reply *rp) {
-    _cleanup_(sl_json_docp) yyjson_doc *d = NULL;
-    bool ready = false;
-
-    if (sl_json_read(rp->body, rp->len, &d, NULL) == 0)
-        ready = sl_json_condition(yyjson_doc_get_root(d), "Ready");
-    return ready;
-}
-
-static void node_is_ok(struct sl_kubelet *r, uint32_t slot, struct klet_node *n) {
+static void node_is_ok(struct sl_kubelet *r, uint32_t slot, struct klet_node *n,
+                       yyjson_val *object) {
     struct klet_nodes *ns = r->nodes;
 
     if (!n->guest && ns->ready < ns->wanted)
         ns->ready++;
     n->step = NODE_OK;
+    klet_lease_begin(r, n, object);
     if (!n->sim)
         sl_writer_enqueue_at(r->writer, slot, 1, r->client->mono + STATUS_EVERY);
 }
@@ -232,9 +183,10 @@ static void node_is_ok(struct sl_kubelet *r, uint32_t slot, struct klet_node *n)
 void klet_node_done(struct sl_kubelet *r, uint32_t slot, enum sl_written how,
                     const struct sl_kube_reply *rp) {
     struct klet_node *n = r->slots.v[slot].node;
+    _cleanup_(sl_json_docp) yyjson_doc *d = NULL;
 
     if (r->slots.v[slot].kind == SLOT_LEASE) {
-        lease_done(r, slot, how);
+        klet_lease_done(r, n, how);
         return;
     }
     if (how == SL_WRITE_REFUSED)
@@ -246,9 +198,15 @@ void klet_node_done(struct sl_kubelet *r, uint32_t slot, enum sl_written how,
     }
     if (how == SL_WRITE_GONE) { /* deleted by a client; like a kubelet, we do not create it again */
         n->step = NODE_GONE;
-    } else if (how == SL_WRITTEN &&
-               (n->step == NODE_STATUS || (n->step == NODE_CREATE && is_ready(rp)))) {
-        node_is_ok(r, slot, n);
+        return;
+    }
+    if (how == SL_WRITTEN && sl_json_read(rp->body, rp->len, &d, NULL) < 0)
+        d = NULL;
+    /* Is the created one ready? A server may drop the status on create. */
+    yyjson_val *o = d ? yyjson_doc_get_root(d) : NULL;
+    if (how == SL_WRITTEN &&
+        (n->step == NODE_STATUS || (n->step == NODE_CREATE && sl_json_condition(o, "Ready")))) {
+        node_is_ok(r, slot, n, o);
     } else if (how == SL_WRITTEN) {
         n->step = NODE_STATUS;
         sl_writer_enqueue(r->writer, slot, 0);
@@ -300,6 +258,7 @@ static struct klet_node *add_node(struct sl_kubelet *r, const char *name, bool s
 
 static void node_free(struct klet_node *n) {
     sl_kube_cancel(n->rt->client, n->pods);
+    sl_freep(&n->uid);
     sl_freep(&n->name);
     sl_freep(&n->taints);
     sl_freep(&n);
@@ -369,6 +328,7 @@ static void named_node_drop(struct sl_kubelet *r, struct klet_node *n) {
     ns->n_guests -= n->guest;
     (void)sl_map_del(&ns->named, sl_hash_str(0, n->name), n->slot);
     klet_slot_free(r, n->slot);
+    klet_lease_end(r, n);
     node_free(n);
 }
 
@@ -406,6 +366,8 @@ static void guest_seen(struct sl_kubelet *r, yyjson_val *o) {
     }
     if (n) {
         n->seen = true;
+        if (n->step == NODE_OK)
+            klet_lease_begin(r, n, o);
         n->sized = sl_json_size(sl_json_at(o, "status.capacity")) > 0;
     }
 }
@@ -429,10 +391,17 @@ static void node_seen(void *ctx, yyjson_val *o) {
 /* Deleted, or it lost the label. */
 static void node_unseen(void *ctx, yyjson_val *o) {
     struct sl_kubelet *r = ctx;
-    struct klet_node *n = named_node_find(r, sl_json_str(o, "metadata.name"));
+    const char *name = sl_json_str(o, "metadata.name");
+    struct klet_nodes *ns = r->nodes;
+    struct klet_node *n = named_node_find(r, name);
 
-    if (n && n->guest)
+    if (n && n->guest) {
         named_node_drop(r, n);
+        return;
+    }
+    for (uint32_t i = 0; i < ns->all.n; i++) /* one of ours: it stays away, as with a kubelet */
+        if (ns->all.v[i]->sim && strcmp(ns->all.v[i]->name, name) == 0)
+            ns->all.v[i]->gone = true;
 }
 
 static void list_ends(void *ctx, bool exists) {
@@ -458,8 +427,7 @@ void klet_nodes_begin(struct sl_kubelet *r) {
         ns->wanted++;
     if (r->node) {
         ns->real = add_node(r, r->node, false, NODE_CREATE);
-        ns->lease_slot = klet_slot_new(r, SLOT_LEASE);
-        sl_writer_enqueue(r->writer, ns->lease_slot, 1);
+        klet_lease_begin(r, ns->real, NULL);
     }
     for (uint32_t i = 0; i < r->sim.count; i++) {
         sim_name(name, i);
@@ -482,10 +450,11 @@ void klet_nodes_begin(struct sl_kubelet *r) {
 
 void klet_nodes_tick(struct sl_kubelet *r) {
     sl_reflector_tick(r->nodes->labelled);
+    klet_leases_tick(r);
 }
 
 sl_time klet_nodes_next(const struct sl_kubelet *r) {
-    return sl_reflector_next(r->nodes->labelled);
+    return sl_time_min(sl_reflector_next(r->nodes->labelled), r->nodes->renew_at);
 }
 
 void klet_nodes_free(struct sl_kubelet *r) {

@@ -20,10 +20,14 @@ struct klet_node {
     uint32_t slot;
     bool sim;
     bool virtual, lost; /* 'sim' as well; of an earlier run, and no longer configured */
+    bool gone;          /* a client has deleted it */
     bool guest, seen;   /* of another kubelet; present in the list that is being read */
     bool sized;         /* its capacity is in the object */
     enum klet_node_step step;
     char *taints; /* of others, an array of JSON; NULL: none */
+    char *uid;    /* as far as its Lease needs it; NULL: not known */
+    uint32_t lease_slot;
+    bool has_lease_slot, lease_is; /* the Lease exists */
     struct sl_kubelet *rt;
     sl_kube_call pods; /* of a guest that has just come: those that stand there already */
 };
@@ -31,8 +35,9 @@ struct klet_node {
 struct klet_nodes {
     SL_VEC(struct klet_node *) all;
     struct klet_node *real;
-    uint32_t ready, wanted, lease_slot;
-    bool lease_is;
+    uint32_t ready, wanted;
+    uint32_t renewed;              /* in 'all': the next Lease to be renewed */
+    sl_time renew_at;              /* mono: when */
     struct sl_reflector *labelled; /* simulated ones */
     struct sl_map named;           /* guests and virtual ones, by name */
     uint32_t n_guests;
@@ -40,6 +45,12 @@ struct klet_nodes {
     sl_time since; /* ready */
     struct klet_machine machine;
 };
+
+/* ---- lease.c ---- */
+/* The node is there: so is its Lease, soon. object: the Node as it is, or NULL. */
+void klet_lease_begin(struct sl_kubelet *r, struct klet_node *n, yyjson_val *object);
+void klet_leases_tick(struct sl_kubelet *r); /* renews those of simulated nodes that are due */
+void klet_lease_end(struct sl_kubelet *r, struct klet_node *n); /* the node is dropped */
 
 /* ---- node_json.c ---- */
 /* With annotations, if it has some. */

@@ -17,6 +17,10 @@ static const char *const pod_spec[] = {"spec", "metadata.deletionTimestamp",
                                        "metadata.ownerReferences", NULL};
 static const char *const deployment_spec[] = {"spec", "metadata.labels", NULL};
 
+static const char *const request[] = {"spec", "status", NULL};
+static const char *const request_status[] = {"spec", "status.conditions", NULL};
+static const char *const approval[] = {"spec", "status.certificate", NULL};
+
 static const struct {
     const char *group, *kind;
     const char *const *main, *const *status;
@@ -36,6 +40,14 @@ static const struct {
     {"batch", "Job", status, spec},
     {"batch", "CronJob", status, spec},
     {"networking.k8s.io", "Ingress", status, spec},
+    {"networking.k8s.io", "ServiceCIDR", status, custom_spec},
+    {"storage.k8s.io", "VolumeAttachment", status, custom_spec},
+    {"resource.k8s.io", "ResourceClaim", status, custom_spec},
+    {"certificates.k8s.io", "CertificateSigningRequest", request, request_status},
+    {"flowcontrol.apiserver.k8s.io", "FlowSchema", status, custom_spec},
+    {"flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration", status, custom_spec},
+    {"admissionregistration.k8s.io", "ValidatingAdmissionPolicy", status, custom_spec},
+    {"apiregistration.k8s.io", "APIService", status, custom_spec},
     {"policy", "PodDisruptionBudget", status, spec},
     {"autoscaling", "HorizontalPodAutoscaler", status, spec},
 };
@@ -44,6 +56,8 @@ const char *const *sl_manage_mask(const char *group, const char *kind, const cha
                                   bool custom, bool has_status) {
     bool of_status = subresource && strcmp(subresource, "status") == 0;
 
+    if (subresource && strcmp(subresource, "approval") == 0)
+        return approval;
     if (custom)
         return of_status ? custom_spec : has_status ? status : nothing;
     for (size_t i = 0; i < SL_LEN(masks); i++) {

@@ -73,6 +73,10 @@ void sched_count(struct sched *s, const struct sched_class *k, sl_sym place, int
     leave_place(s, p);
 }
 
+const char *sched_node_label(const struct sl_rec *node, const char *key) {
+    return sl_labels_get(&SL_CONTAINER_OF(node, const struct sched_node, rec)->labels, key);
+}
+
 bool sched_node_matches(const struct sched_class *k, const struct sched_node *n) {
     for (uint32_t i = 0; i < k->selector.n; i++) {
         const char *v = sl_labels_get(&n->labels, k->selector.v[i].key);

@@ -360,6 +360,8 @@ static void sched_turn(struct sl_cluster *c) {
             if (s->classes.v[i])
                 wake(s, s->classes.v[i]);
     s->capacity_freed = false;
+    if (!cl_on(c, CL_SCHEDULER))
+        return; /* another one places pods */
     while (!sl_heap_empty(&s->awake))
         place_one(s, s->classes.v[sl_heap_top(&s->awake)]);
 }
@@ -497,11 +499,42 @@ static void sched_stop(struct sl_cluster *c) {
     sl_freep(&c->schedule);
 }
 
+/* ---- pods of DaemonSets ---- */
+
+static void *class_of(struct sl_cluster *c, yyjson_val *pod, sl_sym ns) {
+    return sched_class(c->schedule, pod, ns);
+}
+
+static void class_free(struct sl_cluster *c, void *class) {
+    if (c->schedule)
+        sched_unref(c->schedule, class);
+}
+
+/* What only keeps others away does not drive out what is there. */
+static enum cl_daemon_fit class_fit(const void *class, const struct sl_rec *node) {
+    const struct sched_class *k = class;
+    const struct sched_node *n = SL_CONTAINER_OF(node, const struct sched_node, rec);
+
+    if (n->over_limit || k->unreadable || !sched_node_matches(k, n))
+        return CL_FIT_NO;
+    if (!sched_taint_reason(k, n))
+        return CL_FIT_RUNS;
+    for (uint32_t i = 0; i < n->n_taints; i++)
+        if (n->taints[i].effect == SL_TAINT_NO_EXECUTE &&
+            !sl_taint_tolerated(&n->taints[i], k->tolerations, k->n_tolerations))
+            return CL_FIT_NO;
+    return CL_FIT_STAYS;
+}
+
 const struct cl_scheduler sl_scheduler = {
     .part = {.start = sched_start, .turn = sched_turn, .stop = sched_stop},
     .node = {SL_REC_CORE_API("nodes", "Node"), .owners = true, .size = sizeof(struct sched_node),
              .decode = sched_node_decode, .reconcile = sched_node_changed,
              .deleted = sched_node_gone, .free = sched_node_done},
+    .node_label = sched_node_label,
+    .class_of = class_of,
+    .class_free = class_free,
+    .class_fit = class_fit,
     .pod_writer = {build_binding, written},
     .pod_decode = pod_decode,
     .pod_changed = pod_changed,

@@ -226,6 +226,7 @@ static inline int64_t sched_amount(const sched_amounts *v, uint32_t column) {
 }
 
 /* The node against its selector and required affinity. */
+const char *sched_node_label(const struct sl_rec *node, const char *key);
 bool sched_node_matches(const struct sched_class *k, const struct sched_node *n);
 /* Do its taints, or that nothing is to be put there, keep the class away? NULL: no; else why. */
 const char *sched_taint_reason(const struct sched_class *k, const struct sched_node *n);

@@ -489,7 +489,7 @@ static int write_all(struct store_file *f, const struct store_batch *b, struct s
         r = run_statement(f, NAME, err);
     }
     for (uint32_t i = 0; r >= 0 && i < b->changes.n; i++)
-        r = put_row(f, &b->changes.v[i], err);
+        r = b->changes.v[i].touched ? SL_OK : put_row(f, &b->changes.v[i], err);
     for (uint32_t i = 0; r >= 0 && i < b->out.n; i++) {
         (void)sqlite3_bind_int64(f->stmt[DEL], 1, (int64_t)b->out.v[i].row);
         r = run_statement(f, DEL, err);

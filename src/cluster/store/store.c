@@ -119,6 +119,17 @@ static void dropped(struct sl_store *st, uint32_t number) {
     *sl_vec_push(&st->free_in_file) = number;
 }
 
+static void changes_committed(struct sl_store *st) {
+    struct store_batch *b = &st->in_flight;
+
+    for (uint32_t i = 0; i < b->changes.n; i++) {
+        b->changes.v[i].res->pending--;
+        store_ring_add(st, b->changes.v[i].res, &b->changes.v[i].ev);
+    }
+    if (b->changes.n)
+        st->settled = sl_vec_last(&b->changes).ev.now->version;
+}
+
 static void batch_committed(struct sl_store *st) {
     struct store_batch *b = &st->in_flight;
 
@@ -126,12 +137,7 @@ static void batch_committed(struct sl_store *st) {
         b->resources.v[i]->in_file_committed = true;
     for (uint32_t i = 0; i < b->drops.n; i++)
         dropped(st, b->drops.v[i]);
-    for (uint32_t i = 0; i < b->changes.n; i++) {
-        b->changes.v[i].res->pending--;
-        store_ring_add(st, b->changes.v[i].res, &b->changes.v[i].ev);
-    }
-    if (b->changes.n)
-        st->settled = sl_vec_last(&b->changes).ev.now->version;
+    changes_committed(st);
     if (b->reserve)
         st->reserved = b->reserve;
     batch_clear(b);
@@ -148,7 +154,7 @@ static void take_rows(const struct sl_store *st, struct store_batch *b) {
     for (uint32_t i = 0; i < b->changes.n; i++) {
         struct store_change *c = &b->changes.v[i];
         c->floor = c->res->ring.floor;
-        full(c->ev.now)->row = store_rows_take(&c->res->rows);
+        full(c->ev.now)->row = c->touched ? full(c->ev.was)->row : store_rows_take(&c->res->rows);
     }
     for (uint32_t i = 0; i < b->changes.n; i++) {
         struct store_resource *res = b->changes.v[i].res;
@@ -161,7 +167,7 @@ static void return_rows(struct store_batch *b) {
     for (uint32_t i = b->out.n; i-- > 0;)
         store_rows_return(&b->out.v[i].res->rows, b->out.v[i].row);
     for (uint32_t i = b->changes.n; i-- > 0;)
-        if (full(b->changes.v[i].ev.now)->row)
+        if (full(b->changes.v[i].ev.now)->row && !b->changes.v[i].touched)
             store_rows_return(&b->changes.v[i].res->rows, full(b->changes.v[i].ev.now)->row);
 }
 
@@ -198,6 +204,15 @@ static void undo(struct sl_store *st, const struct sl_err *why) {
     roll_back(st, &st->in_flight);
 }
 
+/* Has the file anything to do with it? */
+static bool for_file(const struct store_batch *b) {
+    bool any = b->out.n || b->resources.n || b->drops.n || b->reserve;
+
+    for (uint32_t i = 0; !any && i < b->changes.n; i++)
+        any = !b->changes.v[i].touched;
+    return any;
+}
+
 static void hand_over(struct sl_store *st) {
     struct store_batch *b = &st->waiting;
 
@@ -221,7 +236,10 @@ static void hand_over(struct sl_store *st) {
     struct store_batch spare = st->in_flight;
     st->in_flight = *b;
     st->waiting = spare;
-    if (st->writer) {
+    if (st->writer && !for_file(&st->in_flight)) {
+        changes_committed(st);
+        batch_clear(&st->in_flight);
+    } else if (st->writer) {
         st->busy = true;
         store_writer_submit(st->writer, &st->in_flight);
     } else {
@@ -309,9 +327,11 @@ static int check_capacity(struct sl_store *st, size_t bytes, bool deletes, struc
 
 /* Takes over the references. */
 static void add_change(struct sl_store *st, struct store_resource *res, enum sl_store_change what,
-                       struct store_object *now, struct store_object *was) {
-    *sl_vec_push(&st->waiting.changes) = (struct store_change){
-        .ev = {.what = what, .now = &now->o, .was = was ? &was->o : NULL}, .res = res};
+                       struct store_object *now, struct store_object *was, bool touched) {
+    *sl_vec_push(&st->waiting.changes) =
+        (struct store_change){.ev = {.what = what, .now = &now->o, .was = was ? &was->o : NULL},
+                              .res = res,
+                              .touched = touched};
     st->waiting.bytes += now->bytes;
     res->pending++;
     st->version++;
@@ -344,9 +364,27 @@ int sl_store_put(struct sl_store *st, uint32_t resource, const char *ns, const c
     struct store_entry *e = store_order_find(&res->order, ns, name);
     struct store_object *o = object_new(st, resource, st->version + 1, ns, name, uid, text, len);
     struct store_object *was = set_now(st, res, e, o);
-    add_change(st, res, was ? SL_MODIFIED : SL_ADDED, full(sl_store_object_ref(&o->o)), was);
+    add_change(st, res, was ? SL_MODIFIED : SL_ADDED, full(sl_store_object_ref(&o->o)), was, false);
     if (ret)
         *ret = &o->o;
+    return SL_OK;
+}
+
+int sl_store_touch(struct sl_store *st, struct sl_store_object *o, const char *text, size_t len,
+                   struct sl_err *err) {
+    struct store_entry *e = full(o)->entry;
+    int r = e ? check_put(st, o->resource, o->ns, o->name, o->uid, len, err)
+              : sl_err_set(err, SL_ESTALE, "%s was modified or deleted concurrently", o->name);
+
+    if (r >= 0)
+        r = check_capacity(st, len, false, err);
+    if (r < 0)
+        return r;
+    struct store_resource *res = st->resources.v[o->resource];
+    struct store_object *now =
+        object_new(st, o->resource, st->version + 1, o->ns, o->name, o->uid, text, len);
+    struct store_object *was = set_now(st, res, e, now);
+    add_change(st, res, SL_MODIFIED, full(sl_store_object_ref(&now->o)), was, true);
     return SL_OK;
 }
 
@@ -363,7 +401,7 @@ int sl_store_delete(struct sl_store *st, struct sl_store_object *o, const char *
     struct store_resource *res = st->resources.v[o->resource];
     struct store_object *last =
         object_new(st, o->resource, st->version + 1, o->ns, o->name, o->uid, text, len);
-    add_change(st, res, SL_DELETED, last, set_now(st, res, e, NULL));
+    add_change(st, res, SL_DELETED, last, set_now(st, res, e, NULL), false);
     return SL_OK;
 }
 

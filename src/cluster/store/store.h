@@ -102,6 +102,11 @@ uint64_t sl_store_next_version(const struct sl_store *st);
 int sl_store_put(struct sl_store *st, uint32_t resource, const char *ns, const char *name,
                  const char *uid, const char *text, size_t len, struct sl_store_object **ret,
                  struct sl_err *err) _must_check_;
+/* Replaces the text of the current object as above, but not in the file: after a restart it is as
+ * it was before. For what is of the moment, as the time of a heartbeat: versions and watches are as
+ * with any other change, and the disk has nothing to do. */
+int sl_store_touch(struct sl_store *st, struct sl_store_object *o, const char *text, size_t len,
+                   struct sl_err *err) _must_check_;
 /* 'o' is the current object. 'text' is the last state, with the version of its deletion. Fails only
  * with SL_EIO as above. */
 int sl_store_delete(struct sl_store *st, struct sl_store_object *o, const char *text, size_t len,

@@ -140,6 +140,7 @@ struct store_change {
     struct sl_store_event ev;
     struct store_resource *res; /* the writer may read what never changes of it */
     uint64_t floor;             /* of its ring, once the batch is committed */
+    bool touched;               /* the file keeps the row that there is */
 };
 
 struct store_freed_row {

@@ -30,7 +30,7 @@ void store_ring_drop(struct sl_store *st, struct store_resource *res) {
 
     r->floor = ev.now->version;
     r->bytes -= ev.now->len;
-    if (st->file && ev.was)
+    if (st->file && ev.was && row_of(ev.was) != row_of(ev.now)) /* or it was only touched */
         store_rows_add(&res->rows, row_of(ev.was));
     if (st->file && ev.what == SL_DELETED) /* the end of an object last: see rows.c */
         store_rows_add(&res->rows, row_of(ev.now));

@@ -387,6 +387,17 @@ static int have_token(struct up_data_dir *h, struct sl_err *err) {
     return write_file(h, "token", h->token, SL_TOKEN_TEXT - 1, err);
 }
 
+/* It signs the tokens of service accounts. */
+static int have_token_key(struct up_data_dir *h, struct sl_err *err) {
+    size_t n;
+    int r = read_file(h, "sa.key", true, SL_CERT_PEM, &h->token_key, &n, err);
+
+    if (r != 0)
+        return r < 0 ? r : SL_OK;
+    r = sl_cert_key(&h->token_key, err);
+    return r < 0 ? r : write_file(h, "sa.key", h->token_key, strlen(h->token_key), err);
+}
+
 int up_data_dir_open(const char *dir, sl_time now, struct up_data_dir *ret, struct sl_err *err) {
     char path[MAX_DIR];
 
@@ -405,6 +416,8 @@ int up_data_dir_open(const char *dir, sl_time now, struct up_data_dir *ret, stru
         r = have_ca(ret, now, err);
     if (r >= 0)
         r = have_token(ret, err);
+    if (r >= 0)
+        r = have_token_key(ret, err);
     if (r < 0)
         up_data_dir_done(ret);
     return r;
@@ -422,6 +435,9 @@ void up_data_dir_done(struct up_data_dir *h) {
     sl_freep(&h->kubeconfig);
     sl_cert_done(&h->ca);
     explicit_bzero(h->token, sizeof h->token);
+    if (h->token_key)
+        explicit_bzero(h->token_key, strlen(h->token_key));
+    sl_freep(&h->token_key);
 }
 
 /* ---- the certificate ---- */

@@ -23,7 +23,8 @@ struct up_data_dir {
     char *kubeconfig; /* a file */
     struct sl_cert ca;
     char token[SL_TOKEN_TEXT];
-    int fd, lock; /* the directory; the lock in it, held until up_data_dir_done */
+    char *token_key; /* PEM: it signs the tokens of service accounts */
+    int fd, lock;    /* the directory; the lock in it, held until up_data_dir_done */
 };
 
 /* dir NULL: $XDG_DATA_HOME/sluice or ~/.local/share/sluice. Creates what is missing. SL_EEXIST: in

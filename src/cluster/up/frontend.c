@@ -144,9 +144,11 @@ static struct user find_user(struct up_frontend *d, const struct sl_http_request
     if (!token)
         return w;
     if (strlen(token) != len || CRYPTO_memcmp(token, d->spec.token, len) != 0) {
-        w.user = sl_api_token_user(d->api, &d->arena, token, wall());
-        if (w.user)
+        struct sl_api_bearer b;
+        if (sl_api_token_read(d->api, &d->arena, token, NULL, wall(), &b)) {
+            w.user = b.user;
             service_account(d, &w);
+        }
     } else if (as && *as) {
         w.user = as;
         rq->headers(rq, take_group, &w);

@@ -28,6 +28,7 @@
 #include "manager/controllers/core/parts.h"
 #include "manager/fluxqueue/fluxqueue.h"
 #include "manager/masterqueue/masterqueue.h"
+#include "manager/minicluster/minicluster.h"
 #include "manager/visibility/api.h"
 
 #define KUBERNETES "v1.36.0"
@@ -52,6 +53,7 @@ struct up {
     struct sl_manager *manager;
     struct sl_nats_client *nats;
     struct sl_masterqueues *masterqueues;
+    struct sl_miniclusters *miniclusters;
     struct sl_fluxqueue *fluxqueue;
     struct sl_ledger *ledger;
     struct sl_cluster *cluster;
@@ -115,6 +117,14 @@ int sl_up_virtual_nodes_check(const char *const *names, struct sl_err *err) {
 
     name_node(own);
     return sl_kubelet_virtual_nodes_check(names, own, err);
+}
+
+int sl_up_controllers_parse(const char *list, uint32_t *ret_off, struct sl_err *err) {
+    return sl_cluster_controllers_parse(list, ret_off, err);
+}
+
+const char *sl_up_controller_name(uint32_t i) {
+    return sl_cluster_controller_name(i);
 }
 
 static bool is_any(const char *host) {
@@ -184,6 +194,7 @@ static void use_settings(struct up *u, const struct sl_settings *settings) {
     sl_manager_configure(u->manager, settings, &parts);
     sl_manager_webhooks_parse(NULL, settings, sl_manager_view(u->manager)->webhook);
     sl_fluxqueue_configure(u->fluxqueue, settings);
+    sl_miniclusters_configure(u->miniclusters, settings);
 }
 
 static const char *host_of(const struct up *u) {
@@ -234,6 +245,7 @@ static void loop_turn(uv_prepare_t *h) {
     sl_apiserver_clock(u->api);
     check_files(u);
     sl_masterqueues_tick(u->masterqueues);
+    sl_miniclusters_tick(u->miniclusters);
     sl_fluxqueue_tick(u->fluxqueue);
     sl_manager_tick(u->manager);
     sl_cluster_tick(u->cluster);
@@ -246,6 +258,7 @@ static void loop_turn(uv_prepare_t *h) {
         sl_time_min(sl_time_min(sl_manager_next(u->manager), sl_cluster_next(u->cluster)),
                     sl_time_min(sl_kubelet_next(u->runtime), u->files_at));
     next = sl_time_min(next, sl_masterqueues_next(u->masterqueues));
+    next = sl_time_min(next, sl_miniclusters_next(u->miniclusters));
     next = sl_time_min(next, sl_fluxqueue_next(u->fluxqueue));
     sl_time wait = next > u->client->mono ? next - u->client->mono : 0;
     (void)uv_timer_start(&u->timer, on_timer, (uint64_t)((wait + SL_MSEC - 1) / SL_MSEC), 0);
@@ -325,6 +338,9 @@ static int start_api(struct up *u, struct sl_err *err) {
         .file = u->data_dir.objects,
         .version = KUBERNETES,
         .address = u->address,
+        .token_key = u->data_dir.token_key,
+        .service_accounts = true,
+        .ca = u->data_dir.ca.cert_pem,
         .review = review,
         .reviews = reviews,
         .ctx = u,
@@ -359,6 +375,15 @@ static int start_masterqueues(struct up *u, struct sl_err *err) {
     return SL_OK;
 }
 
+static void start_miniclusters(struct up *u) {
+    u->miniclusters = sl_miniclusters_new(&(struct sl_miniclusters_spec){
+        .client =
+            sl_apiserver_client(u->api, QUEUEING, "kueue/v0.19.0 sluice-minicluster/" SL_VERSION),
+        .settings = u->settings,
+        .instance = u->node,
+        .seed = uv_hrtime()});
+}
+
 static sl_span retention_of(const struct sl_settings *s) {
     return s->flux.retention == SL_TIME_NEVER ? 0 : s->flux.retention;
 }
@@ -387,6 +412,12 @@ static int start_fluxqueue(struct up *u, struct sl_err *err) {
     return SL_OK;
 }
 
+static int renew_lease(void *ctx, const char *node, struct sl_err *err) {
+    struct up *u = ctx;
+
+    return sl_apiserver_renew_lease(u->api, node, err);
+}
+
 static int start_parts(struct up *u, struct sl_err *err) {
     char name[80];
 
@@ -401,6 +432,7 @@ static int start_parts(struct up *u, struct sl_err *err) {
                                                  .instance = u->node,
                                                  .seed = uv_hrtime()});
     sl_manager_webhooks_parse(NULL, u->settings, sl_manager_view(u->manager)->webhook);
+    start_miniclusters(u);
     int r = start_masterqueues(u, err);
     if (r >= 0)
         r = start_fluxqueue(u, err);
@@ -412,13 +444,17 @@ static int start_parts(struct up *u, struct sl_err *err) {
         .client = sl_apiserver_client(u->api, "system:kube-controller-manager",
                                       "kube-controller-manager sluice/" SL_VERSION),
         .seed = uv_hrtime(),
-        .ca = u->data_dir.ca.cert_pem});
+        .ca = u->data_dir.ca.cert_pem,
+        .off = u->o->off});
     sl_fmt(name, sizeof name, "system:node:%s", u->node);
     r = sl_kubelet_new(&(struct sl_kubelet_spec){.loop = &u->loop,
                                                  .client = sl_apiserver_client(
                                                      u->api, name, "kubelet sluice/" SL_VERSION),
                                                  .dir = u->data_dir.pods,
                                                  .node = u->node,
+                                                 .api = u->address,
+                                                 .ctx = u,
+                                                 .renew_lease = renew_lease,
                                                  .files = u->files,
                                                  .sim = u->o->sim},
                        &u->runtime, err);
@@ -486,6 +522,7 @@ static void finish_cluster(struct up *u) {
     if (u->runtime)
         sl_kubelet_stop(u->runtime, STOP_GRACE_MS);
     sl_masterqueues_free(u->masterqueues);
+    sl_miniclusters_free(u->miniclusters);
     if (u->manager)
         sl_manager_nodes(u->manager, NULL);
     sl_fluxqueue_free(u->fluxqueue);

@@ -35,12 +35,17 @@ struct sl_up_options {
     const char *gates;
     const char *ledger; /* a path or a URL; NULL: as configured, or a file of the data directory */
     struct sl_kubelet_sim_nodes sim;
+    uint32_t off; /* controllers that do not run: sl_up_controllers_parse */
     void *ctx;
     void (*report)(void *ctx, const struct sl_up_report *n);
 };
 
 /* Can these be names of virtual nodes here? They are NULL-terminated. */
 int sl_up_virtual_nodes_check(const char *const *names, struct sl_err *err) _must_check_;
+/* "*,-job-controller": which controllers do not run. */
+int sl_up_controllers_parse(const char *list, uint32_t *ret_off, struct sl_err *err) _must_check_;
+/* By number, NULL past the last. */
+const char *sl_up_controller_name(uint32_t i);
 /* Runs until SIGTERM or SIGINT. */
 int sl_up(const struct sl_up_options *o, struct sl_err *err) _must_check_;
 

@@ -32,7 +32,7 @@ static const struct cli_opt opts[] = {
                     "Kueue Configuration file; reloaded when it changes", NULL, 0},
     [OPT_CONTROLLERS] = {"controllers", SL_OPT_TEXT, "LIST",
                          "controllers to run: core, scheduler, tas, provisioning, masterqueue, "
-                         "fluxqueue, batch/job, pod ... (all)",
+                         "minicluster, fluxqueue, batch/job, pod ... (all)",
                          NULL, 0},
     [OPT_WEBHOOKS] = {"webhooks", SL_OPT_TEXT, "LIST",
                       "integrations whose admission webhooks are enabled", NULL, 0},

@@ -24,6 +24,7 @@ enum {
     OPT_NODE_PODS,
     OPT_NODE_LABEL,
     OPT_VIRTUAL_NODE,
+    OPT_CONTROLLERS,
     OPT_CONFIG,
     OPT_GATES,
     OPT_LEDGER,
@@ -55,6 +56,10 @@ static const struct cli_opt opts[] = {
                           "simulated virtual nodes, as interLink makes them, for pods of remote "
                           "pools (MasterQueue)",
                           NULL, 0},
+    [OPT_CONTROLLERS] = {"controllers", SL_OPT_TEXT, "*,-NAME",
+                         "controllers to run (*); -NAME leaves one out where another program acts, "
+                         "NAME alone runs only those that are named",
+                         NULL, 0},
     [OPT_CONFIG] = {"config", SL_OPT_FILE, "FILE",
                     "Kueue Configuration file, as for `serve`; reloaded when it changes", NULL, 0},
     [OPT_GATES] = {"feature-gates", SL_OPT_TEXT, "A=true,B=false", "Kueue feature gates", NULL, 0},
@@ -191,6 +196,15 @@ static int read_lists(const struct cli_args *a, struct lists *l, struct sl_err *
     return r;
 }
 
+static void show_controllers(FILE *out) {
+    const char *name;
+
+    fprintf(out, "known controllers:");
+    for (uint32_t i = 0; (name = sl_up_controller_name(i)); i++)
+        fprintf(out, "%s %s", i ? "," : "", name);
+    fputc('\n', out);
+}
+
 /* What the tables of options cannot check. */
 static int read_options(const struct cli_args *a, struct lists *l, struct sl_up_options *o,
                         struct sl_err *err) {
@@ -209,7 +223,14 @@ static int read_options(const struct cli_args *a, struct lists *l, struct sl_up_
         r = check_quantity(a, OPT_NODE_MEMORY, err);
     if (r >= 0)
         r = read_lists(a, l, err);
+    uint32_t off = 0;
+    const char *controllers = a->opts[OPT_CONTROLLERS];
+    if (r >= 0 && controllers && (r = sl_up_controllers_parse(controllers, &off, err)) < 0) {
+        show_controllers(a->term->err);
+        (void)sl_err_wrap(err, r, "--controllers");
+    }
     *o = (struct sl_up_options){
+        .off = off,
         .dir = a->opts[OPT_DIR],
         .listen = a->opts[OPT_LISTEN],
         .port = (uint16_t)port,
@@ -253,6 +274,7 @@ static const struct cli_example examples[] = {
      "with a virtual node for the pods of remote pools; those of local queues run here"},
     {"sluice up --dir=/tmp/trial --port=0",
      "a second, disposable cluster with its own data directory"},
+    {"sluice up --controllers='*,-kube-scheduler'", "beside a scheduler of somebody else"},
 };
 
 const struct cli_verb cli_verb_up = {

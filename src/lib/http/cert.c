@@ -111,6 +111,16 @@ static int write_pem(X509 *x, EVP_PKEY *key, struct sl_cert *ret, struct sl_err 
     return SL_OK;
 }
 
+int sl_cert_key(char **ret_pem, struct sl_err *err) {
+    _cleanup_(EVP_PKEY_freep) EVP_PKEY *key = EVP_EC_gen("P-256");
+    _cleanup_(BIO_freep) BIO *k = BIO_new(BIO_s_secmem());
+
+    if (!key || !k || PEM_write_bio_PKCS8PrivateKey(k, key, NULL, NULL, 0, NULL, NULL) != 1)
+        return openssl_error(err, "cannot make a key");
+    *ret_pem = text_of(k);
+    return SL_OK;
+}
+
 /* ---- making ---- */
 
 static bool set_serial(X509 *x) {

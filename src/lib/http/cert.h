@@ -25,6 +25,8 @@ int sl_cert_ca(const char *common_name, sl_time now, sl_span life, struct sl_cer
 /* names: DNS names or IP addresses, at least one. */
 int sl_cert_serving(const struct sl_cert *ca, const char *const *names, uint32_t n, sl_time now,
                     sl_span life, struct sl_cert *ret, struct sl_err *err) _must_check_;
+/* A key alone, ECDSA on P-256; a secret, owned by the caller. */
+int sl_cert_key(char **ret_pem, struct sl_err *err) _must_check_;
 /* Are these a certificate and its key, and if not, why not? */
 int sl_cert_pair(const char *cert_pem, const char *key_pem, struct sl_err *err) _must_check_;
 /* End of validity of the first certificate in pem. */

@@ -11,7 +11,8 @@
 #include "lib/json/json.h"
 #include "lib/json/writer.h"
 
-#define GROUP "kueue.x-k8s.io/"
+#define OWN_GROUP "kueue.x-k8s.io"
+#define GROUP OWN_GROUP "/"
 
 enum version { V1ALPHA1, V1BETA1, V1BETA2, VERSIONS };
 
@@ -321,24 +322,38 @@ static enum version oldest_of(const char *kind) {
     return VERSIONS;
 }
 
+bool sl_convert_knows(const char *group) {
+    return strcmp(group, OWN_GROUP) == 0 || strcmp(group, SL_MINICLUSTER_GROUP) == 0;
+}
+
+/* From rung to rung. */
+static int climb_to(struct sl_convert *cv, const char *kind, yyjson_mut_val *object,
+                    enum version from, enum version to) {
+    int r = 0;
+
+    for (; from < to && r >= 0; from++)
+        r = step(cv, kind, object, from, true);
+    for (; from > to && r >= 0; from--)
+        r = step(cv, kind, object, from - 1, false);
+    return r;
+}
+
 int sl_convert_object(struct sl_convert *cv, yyjson_val *object, const char *api_version,
                       yyjson_mut_val **ret) {
     const char *kind = sl_json_str(object, "kind"), *from_name = sl_json_str(object, "apiVersion");
     enum version oldest = oldest_of(kind), from = version_of(from_name, oldest);
     enum version to = version_of(api_version, oldest);
+    bool minicluster = strcmp(kind, "MiniCluster") == 0;
     yyjson_mut_val *copy;
-    int r = 0;
 
-    if (from == VERSIONS || to == VERSIONS)
+    if (!minicluster && (from == VERSIONS || to == VERSIONS))
         return sl_err_set(cv->err, SL_EINVAL, "no conversion of %s from %s to %s",
                           *kind ? kind : "an object without a kind",
                           *from_name ? from_name : "no version", api_version);
     copy = yyjson_val_mut_copy(cv->doc, object);
     sl_assert(copy);
-    for (; from < to && r >= 0; from++)
-        r = step(cv, kind, copy, from, true);
-    for (; from > to && r >= 0; from--)
-        r = step(cv, kind, copy, from - 1, false);
+    int r = minicluster ? sl_convert_minicluster(cv, copy, api_version)
+                        : climb_to(cv, kind, copy, from, to);
     if (r < 0)
         return sl_err_wrap(cv->err, r, "%s %s", kind, sl_json_str(object, "metadata.name"));
     put_field(cv, copy, "apiVersion", yyjson_mut_strcpy(cv->doc, api_version));

@@ -2,6 +2,7 @@
 /*
  * Conversion between the versions of kueue.x-k8s.io. v1beta2 is the storage version; v1beta1 and
  * v1alpha1 are for older clients. What the target version has no field for is lost, as with Kueue.
+ * And between those of MiniClusters (flux-framework.org), v1alpha2 and v1alpha1, without loss.
  */
 #ifndef SL_MANAGER_ADMISSION_CONVERT_H
 #define SL_MANAGER_ADMISSION_CONVERT_H
@@ -50,6 +51,17 @@ int sl_convert_review(yyjson_val *review, struct sl_buf *out, struct sl_err *err
 /* One object to "kueue.x-k8s.io/v1beta1" or the like. */
 int sl_convert_object(struct sl_convert *cv, yyjson_val *object, const char *api_version,
                       yyjson_mut_val **ret) _must_check_;
+
+/* Are these objects converted here? */
+bool sl_convert_knows(const char *group);
+
+/* ---- convert_minicluster.c ---- */
+#define SL_MINICLUSTER_GROUP "flux-framework.org"
+/* In place, but for its apiVersion. */
+int sl_convert_minicluster(struct sl_convert *cv, yyjson_mut_val *object,
+                           const char *api_version) _must_check_;
+/* Of a stored object (v1alpha2): was it made in v1alpha1, by whatever client? */
+bool sl_minicluster_made_as_v1alpha1(yyjson_val *object);
 
 /* ---- convert_topology.c ---- */
 /* The topologyAssignment of a podset, in place: from domains one by one (v1beta1) to compact slices

@@ -25,6 +25,10 @@ void adm_rule_tolerations(struct sl_field_errs *e, const struct sl_path *at,
 /* ---- masterqueue_review.c ---- */
 int sl_review_masterqueue_validate(struct sl_review_call *c);
 
+/* ---- minicluster_review.c ---- */
+int sl_review_minicluster_mutate(struct sl_review_call *c);
+int sl_review_minicluster_validate(struct sl_review_call *c);
+
 /* ---- workload_review.c, workload_update.c ---- */
 int sl_review_workload_mutate(struct sl_review_call *c);
 int sl_review_workload_validate(struct sl_review_call *c);

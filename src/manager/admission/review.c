@@ -38,6 +38,8 @@ static const struct row {
      CORE},
     {"kueue-x-k8s-io-v1beta2-workload", sl_review_workload_mutate, sl_review_workload_validate,
      CORE},
+    {"flux-framework-org-v1alpha2-minicluster", sl_review_minicluster_mutate,
+     sl_review_minicluster_validate, CORE},
     {"vk-io-v1-masterqueue", NULL, sl_review_masterqueue_validate, CORE},
     {"jobs-converged-computing-org-v1alpha1-fluxjob", NULL, sl_review_fluxjob_validate, CORE},
     {"v1-sidecar", sl_review_flux_mutate, sl_review_flux_validate, CORE}, /* fluxqueue's path */

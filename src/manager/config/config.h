@@ -170,6 +170,7 @@ struct sl_settings {
         const char *ledger;       /* a path or URL; "": the default. Never to be logged */
         sl_span retention;        /* of ended jobs in the ledger; NEVER: for ever */
     } flux;                       /* fluxqueue */
+    bool flux_operator;           /* miniCluster.controller: it makes the objects of MiniClusters */
     bool gates[SL_GATES];         /* by enum sl_feature_gate */
     struct sl_config engine;      /* the engine's part, gates included */
     struct {

@@ -2,6 +2,7 @@
 /*
  * Parts that Kueue validates and that Sluice does not use yet, or only partly: multiKueue,
  * metrics.customLabels and resources.deviceClassMappings. Errors there are reported as by Kueue.
+ * And miniCluster, which is Sluice's own.
  */
 #include <string.h>
 
@@ -288,8 +289,20 @@ static void device_classes(struct sl_doc_fields *top) {
     sl_doc_fields_close(&resources);
 }
 
+/* ---- miniCluster ---- */
+
+static void minicluster(struct sl_doc_fields *top, struct sl_settings *s) {
+    static const char *const controllers[] = {"Sluice", "FluxOperator", NULL};
+    struct sl_doc_fields f;
+
+    config_section(&f, top, "miniCluster");
+    s->flux_operator = sl_doc_field_choice(&f, "controller", controllers, 0) == 1;
+    sl_doc_fields_close(&f);
+}
+
 void config_extras(struct sl_doc_fields *top, struct sl_settings *s) {
     multikueue(top, s);
     custom_labels(top);
     device_classes(top);
+    minicluster(top, s);
 }

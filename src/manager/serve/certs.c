@@ -76,6 +76,7 @@ static const char *const callers[] = {
     CRDS "clusterqueues.kueue.x-k8s.io",
     CRDS "cohorts.kueue.x-k8s.io",
     CRDS "localqueues.kueue.x-k8s.io",
+    CRDS "miniclusters.flux-framework.org",
     CRDS "multikueueclusters.kueue.x-k8s.io",
     CRDS "workloads.kueue.x-k8s.io",
     API_SERVICES "v1beta1.visibility.kueue.x-k8s.io",

@@ -30,6 +30,7 @@
 #include "manager/controllers/core/parts.h"
 #include "manager/fluxqueue/fluxqueue.h"
 #include "manager/masterqueue/masterqueue.h"
+#include "manager/minicluster/minicluster.h"
 #include "manager/serve/authz.h"
 #include "manager/serve/certs.h"
 #include "manager/serve/limits.h"
@@ -56,6 +57,7 @@ struct serve {
     struct sl_manager *manager;
     struct sl_nats_client *nats;
     struct sl_masterqueues *masterqueues; /* NULL: not among --controllers */
+    struct sl_miniclusters *miniclusters; /* the same */
     struct sl_fluxqueue *fluxqueue;       /* the same */
     struct sl_ledger *ledger;             /* NULL: none */
     struct sl_lease *lease;
@@ -99,6 +101,8 @@ static void use_settings(struct serve *s, const struct sl_settings *settings) {
     sl_manager_webhooks_parse(s->o->webhooks, settings, sl_manager_view(s->manager)->webhook);
     if (s->fluxqueue)
         sl_fluxqueue_configure(s->fluxqueue, settings);
+    if (s->miniclusters)
+        sl_miniclusters_configure(s->miniclusters, settings);
 }
 
 static void reload_settings(struct serve *s) {
@@ -487,6 +491,8 @@ static void lead(struct serve *s, bool leads) {
     sl_manager_lead(s->manager, leads);
     if (s->masterqueues)
         sl_masterqueues_lead(s->masterqueues, leads);
+    if (s->miniclusters)
+        sl_miniclusters_lead(s->miniclusters, leads);
     if (s->fluxqueue)
         sl_fluxqueue_lead(s->fluxqueue, leads);
 }
@@ -527,6 +533,8 @@ static void turn(uv_prepare_t *h) {
     }
     if (s->masterqueues)
         sl_masterqueues_tick(s->masterqueues);
+    if (s->miniclusters)
+        sl_miniclusters_tick(s->miniclusters);
     if (s->fluxqueue)
         sl_fluxqueue_tick(s->fluxqueue);
     sl_manager_tick(s->manager);
@@ -534,6 +542,8 @@ static void turn(uv_prepare_t *h) {
     sl_time next = sl_manager_next(s->manager);
     if (s->masterqueues)
         next = sl_time_min(next, sl_masterqueues_next(s->masterqueues));
+    if (s->miniclusters)
+        next = sl_time_min(next, sl_miniclusters_next(s->miniclusters));
     if (s->fluxqueue)
         next = sl_time_min(next, sl_fluxqueue_next(s->fluxqueue));
     if (s->visibility && serve_visibility_next(s->visibility) < next)
@@ -582,6 +592,14 @@ static int start_masterqueues(struct serve *s, struct sl_err *err) {
                                                            .flavor_used = flavor_used,
                                                            .ctx = s});
     return 0;
+}
+
+static void start_miniclusters(struct serve *s) {
+    s->miniclusters = sl_miniclusters_new(&(struct sl_miniclusters_spec){.client = s->kube,
+                                                                         .settings = s->settings,
+                                                                         .instance = s->identity,
+                                                                         .seed = uv_hrtime(),
+                                                                         .standby = !s->leads});
 }
 
 static sl_span retention_of(const struct sl_settings *s) {
@@ -644,6 +662,8 @@ static int start_serving(struct serve *s, struct sl_err *err) {
         if (r < 0)
             return r;
     }
+    if (spec.parts.minicluster)
+        start_miniclusters(s);
     if (spec.parts.fluxqueue) {
         r = start_fluxqueue(s, err);
         if (r < 0)
@@ -682,6 +702,7 @@ static void finish(struct serve *s) {
     sl_httpd_stop(s->health);
     serve_visibility_free(s->visibility);
     sl_masterqueues_free(s->masterqueues);
+    sl_miniclusters_free(s->miniclusters);
     if (s->manager)
         sl_manager_nodes(s->manager, NULL);
     sl_fluxqueue_free(s->fluxqueue);

@@ -45,10 +45,73 @@ static const struct {
     {"replicasets", "{\"spec\":{" SELECTOR ",\"template\":" POD_TEMPLATE "}}"},
     {"statefulsets",
      "{\"spec\":{\"serviceName\":\"s\"," SELECTOR ",\"template\":" POD_TEMPLATE "}}"},
+    {"daemonsets", "{\"spec\":{" SELECTOR ",\"template\":" POD_TEMPLATE "}}"},
+    {"replicationcontrollers", "{\"spec\":{\"template\":" POD_TEMPLATE "}}"},
     {"controllerrevisions", "{\"revision\":1,\"data\":{\"a\":1}}"},
     {"leases", "{\"spec\":{}}"},
     {"priorityclasses", "{\"value\":1}"},
     {"runtimeclasses", "{\"handler\":\"h\"}"},
+    {"ingresses", "{\"spec\":{\"rules\":[{\"host\":\"a.b\",\"http\":{\"paths\":[{\"path\":\"/x\","
+                  "\"pathType\":\"Prefix\",\"backend\":{\"service\":{\"name\":\"s\",\"port\":{"
+                  "\"number\":80}}}}]}}],\"tls\":[{\"hosts\":[\"a.b\"]}]}}"},
+    {"ingressclasses", "{\"spec\":{\"controller\":\"a.b/c\"}}"},
+    {"networkpolicies",
+     "{\"spec\":{\"podSelector\":{},\"ingress\":[{\"from\":[{\"ipBlock\":{\"cidr\":"
+     "\"10.0.0.0/8\",\"except\":[\"10.1.0.0/16\"]}}],\"ports\":[{\"port\":80}]}]}}"},
+    {"ipaddresses", "{\"metadata\":{\"name\":\"10.1.1.1\"},\"spec\":{\"parentRef\":{\"resource\":"
+                    "\"services\",\"name\":\"s\",\"namespace\":\"n\"}}}"},
+    {"servicecidrs", "{\"spec\":{\"cidrs\":[\"10.2.0.0/16\"]}}"},
+    {"csidrivers", "{\"spec\":{\"tokenRequests\":[{\"audience\":\"a\"}]}}"},
+    {"csinodes", "{\"spec\":{\"drivers\":[{\"name\":\"d.io\",\"nodeID\":\"n\",\"topologyKeys\":["
+                 "\"a/b\"]}]}}"},
+    {"volumeattachments", "{\"spec\":{\"attacher\":\"d.io\",\"nodeName\":\"n\",\"source\":{"
+                          "\"persistentVolumeName\":\"p\"}}}"},
+    {"csistoragecapacities", "{\"storageClassName\":\"s\",\"capacity\":\"1Gi\"}"},
+    {"volumeattributesclasses", "{\"driverName\":\"d.io\",\"parameters\":{\"a\":\"b\"}}"},
+    {"horizontalpodautoscalers/v2",
+     "{\"spec\":{\"maxReplicas\":5,\"scaleTargetRef\":{\"apiVersion\":\"apps/v"
+     "1\",\"kind\":\"Deployment\",\"name\":\"d\"},\"metrics\":[{\"type\":\"Pod"
+     "s\",\"pods\":{\"metric\":{\"name\":\"m\"},\"target\":{\"type\":\"Average"
+     "Value\",\"averageValue\":\"1\"}}}],\"behavior\":{\"scaleUp\":{\"policies"
+     "\":[{\"type\":\"Pods\",\"value\":1,\"periodSeconds\":5}]}}}}"},
+    {"horizontalpodautoscalers/v1",
+     "{\"spec\":{\"maxReplicas\":5,\"scaleTargetRef\":{\"apiVersion\":\"apps/v"
+     "1\",\"kind\":\"Deployment\",\"name\":\"d\"}}}"},
+    {"flowschemas", "{\"spec\":{\"priorityLevelConfiguration\":{\"name\":\"p\"},\"rules\":[{\""
+                    "subjects\":[{\"kind\":\"User\",\"user\":{\"name\":\"u\"}}],\"resourceRul"
+                    "es\":[{\"verbs\":[\"get\"],\"apiGroups\":[\"\"],\"resources\":[\"pods\"]"
+                    ",\"namespaces\":[\"n\"]}],\"nonResourceRules\":[{\"verbs\":[\"get\"],\"n"
+                    "onResourceURLs\":[\"/x\"]}]}]}}"},
+    {"prioritylevelconfigurations",
+     "{\"spec\":{\"type\":\"Limited\",\"limited\":{\"limitResponse\":{\"type\""
+     ":\"Reject\"}}}}"},
+    {"validatingadmissionpolicies",
+     "{\"spec\":{\"matchConstraints\":{\"resourceRules\":[{\"apiGroups\":[\"\""
+     "],\"apiVersions\":[\"v1\"],\"operations\":[\"CREATE\"],\"resources\":[\""
+     "pods\"]}]},\"validations\":[{\"expression\":\"true\"}],\"variables\":[{\""
+     "name\":\"v\",\"expression\":\"1\"}],\"matchConditions\":[{\"name\":\"c\""
+     ",\"expression\":\"true\"}],\"auditAnnotations\":[{\"key\":\"k\",\"valueE"
+     "xpression\":\"'v'\"}]}}"},
+    {"validatingadmissionpolicybindings",
+     "{\"spec\":{\"policyName\":\"p\",\"validationActions\":[\"Deny\"],\"param"
+     "Ref\":{\"name\":\"n\",\"parameterNotFoundAction\":\"Deny\"}}}"},
+    {"deviceclasses", "{\"spec\":{\"selectors\":[{\"cel\":{\"expression\":\"true\"}}],\"config\""
+                      ":[{\"opaque\":{\"driver\":\"d.io\",\"parameters\":{\"a\":1}}}]}}"},
+    {"resourceclaims", "{\"spec\":{\"devices\":{\"requests\":[{\"name\":\"r\",\"exactly\":{\"dev"
+                       "iceClassName\":\"c\",\"selectors\":[{\"cel\":{\"expression\":\"true\"}}]"
+                       ",\"tolerations\":[{\"operator\":\"Exists\"}]}}],\"constraints\":[{\"requ"
+                       "ests\":[\"r\"],\"matchAttribute\":\"d.io/a\"}],\"config\":[{\"requests\""
+                       ":[\"r\"],\"opaque\":{\"driver\":\"d.io\",\"parameters\":{\"a\":1}}}]}}}"},
+    {"resourceclaimtemplates",
+     "{\"spec\":{\"spec\":{\"devices\":{\"requests\":[{\"name\":\"r\",\"exactl"
+     "y\":{\"deviceClassName\":\"c\"}}]}}}}"},
+    {"resourceslices", "{\"spec\":{\"driver\":\"d.io\",\"nodeName\":\"n\",\"pool\":{\"name\":\"p"
+                       "\",\"resourceSliceCount\":1},\"devices\":[{\"name\":\"a\",\"attributes\""
+                       ":{\"x\":{\"string\":\"s\"}},\"capacity\":{\"m\":{\"value\":\"1\"}},\"tai"
+                       "nts\":[{\"key\":\"k\",\"effect\":\"NoSchedule\"}],\"consumesCounters\":["
+                       "{\"counterSet\":\"s\",\"counters\":{\"c\":{\"value\":\"1\"}}}]}]}}"},
+    {"apiservices", "{\"spec\":{\"version\":\"v1\",\"group\":\"g.io\",\"groupPriorityMinimum\""
+                    ":1,\"versionPriority\":1}}"},
     {"storageclasses", "{\"provisioner\":\"a.b/c\"}"},
     {"endpointslices", "{\"addressType\":\"IPv4\",\"endpoints\":[{\"addresses\":[\"10.1.1.1\"]}]}"},
     {"poddisruptionbudgets", "{\"spec\":{\"minAvailable\":1," SELECTOR "}}"},

@@ -14,7 +14,6 @@
 #include "api.h"
 #include "cluster/apiserver/rest/subresource.h"
 #include "cluster/apiserver/table/cells.h"
-#include "cluster/apiserver/token.h"
 
 #define CRDS "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 #define PODS "/api/v1/namespaces/default/pods"
@@ -387,51 +386,6 @@ static void managers_are_printable(void **state) {
 
 /* ---- subresources ---- */
 
-static void tokens_are_known_again(void **state) {
-    struct api a;
-    struct sl_arena arena;
-    char *token, review[2048];
-
-    (void)state;
-    api_init(&a);
-    assert_int_equal(api_post(&a, "/api/v1/namespaces/default/serviceaccounts",
-                              "{\"metadata\":{\"name\":\"s\"}}"),
-                     201);
-    assert_int_equal(
-        api_post(
-            &a, "/api/v1/namespaces/default/serviceaccounts/s/token",
-            "{\"apiVersion\":\"authentication.k8s.io/v1\",\"kind\":\"TokenRequest\",\"spec\":{}}"),
-        201);
-    token = strdup(api_at(&a, "status.token"));
-    (void)snprintf(review, sizeof(review),
-                   "{\"apiVersion\":\"authentication.k8s.io/"
-                   "v1\",\"kind\":\"TokenReview\",\"spec\":{\"token\":\"%s\"}}",
-                   token);
-    assert_int_equal(api_post(&a, "/apis/authentication.k8s.io/v1/tokenreviews", review), 201);
-    assert_string_equal(api_at(&a, "status.user.username"), "system:serviceaccount:default:s");
-    assert_string_equal(api_at(&a, "status.user.groups.0"), "system:serviceaccounts");
-    assert_string_equal(api_at(&a, "status.user.groups.1"), "system:serviceaccounts:default");
-    sl_arena_init(&arena, 4096);
-    assert_null(sl_api_token_user(a.server, &arena, token, SL_TIME_NEVER)); /* it has run out */
-    assert_null(sl_api_token_user(a.server, &arena, "sluice.default.s.99999999999.00", 0));
-    assert_null(sl_api_token_user(a.server, &arena, "sluice.", 0));
-    assert_null(sl_api_token_user(a.server, &arena, "", 0));
-    token[strlen(token) - 1] ^= 1;
-    assert_null(sl_api_token_user(a.server, &arena, token, 0));
-    token[strlen(token) - 1] ^= 1;
-    assert_non_null(sl_api_token_user(a.server, &arena, token, 0));
-    /* Of an account that was deleted, also if there is another of its name. */
-    assert_int_equal(api_delete(&a, "/api/v1/namespaces/default/serviceaccounts/s", NULL), 200);
-    assert_null(sl_api_token_user(a.server, &arena, token, 0));
-    assert_int_equal(api_post(&a, "/api/v1/namespaces/default/serviceaccounts",
-                              "{\"metadata\":{\"name\":\"s\"}}"),
-                     201);
-    assert_null(sl_api_token_user(a.server, &arena, token, 0));
-    sl_arena_done(&arena);
-    free(token);
-    api_done(&a);
-}
-
 /* A runtime with one log. */
 static const char *log_text;
 
@@ -652,7 +606,6 @@ int main(void) {
         cmocka_unit_test(admission_fills_pods),
         cmocka_unit_test(managers_are_printable),
         cmocka_unit_test(time_zones_have_an_end),
-        cmocka_unit_test(tokens_are_known_again),
         cmocka_unit_test(logs_are_cut_as_asked),
         cmocka_unit_test(cells_are_kubectls),
         cmocka_unit_test(ages_are_kubectls),

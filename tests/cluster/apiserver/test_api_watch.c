@@ -31,7 +31,7 @@ static void test_events(void **state) {
     api_init(&a);
     assert_int_equal(make_configmap(&a, "old", "x"), 201);
     struct stream *all = api_watch(&a, "GET " CM "?watch=true");
-    struct stream *other = api_watch(&a, "GET /api/v1/namespaces/kube-system/configmaps?watch=1");
+    struct stream *other = api_watch(&a, "GET /api/v1/namespaces/kube-public/configmaps?watch=1");
     struct stream *one = api_watch(&a, "GET /api/v1/watch/namespaces/default/configmaps/b");
     assert_int_equal(make_configmap(&a, "b", "x"), 201);
     assert_int_equal(api_patch(&a, CM "/b", "merge", "{\"data\":{\"k\":\"v\"}}"), 200);
@@ -183,11 +183,53 @@ static void test_table(void **state) {
     api_done(&a);
 }
 
+/* A renewal reaches watches with a version of its own, and changes nothing else. */
+static void leases_are_renewed(void **state) {
+#define LEASES "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
+    struct sl_err err;
+    struct api a;
+
+    (void)state;
+    api_init(&a);
+    assert_int_equal(sl_apiserver_renew_lease(a.server, "n", &err), SL_ENOENT);
+    assert_int_equal(api_post(&a, LEASES,
+                              "{\"metadata\":{\"name\":\"n\",\"labels\":{\"a\":\"b\"}},\"spec\":{"
+                              "\"holderIdentity\":\"n\",\"leaseDurationSeconds\":40,\"renewTime\":"
+                              "\"2020-01-01T00:00:00.000000Z\"}}"),
+                     201);
+    char *version = strdup(api_at(&a, "metadata.resourceVersion"));
+    struct stream *s = api_watch(&a, "GET " LEASES "?watch=1&resourceVersion=0");
+    assert_int_equal(sl_apiserver_renew_lease(a.server, "n", &err), 0);
+    assert_int_equal(sl_apiserver_renew_lease(a.server, "n", &err), 0);
+    api_turn(&a, 20);
+    assert_int_equal(api_get(&a, LEASES "/n"), 200);
+    assert_int_equal(strncmp(api_at(&a, "spec.renewTime"), "20", 2), 0);
+    assert_int_equal(strlen(api_at(&a, "spec.renewTime")), 27);
+    assert_string_not_equal(api_at(&a, "spec.renewTime"), "2020-01-01T00:00:00.000000Z");
+    assert_string_equal(api_at(&a, "spec.holderIdentity"), "n");
+    assert_string_equal(api_at(&a, "metadata.labels.a"), "b");
+    assert_int_equal(strtoull(api_at(&a, "metadata.resourceVersion"), NULL, 10),
+                     strtoull(version, NULL, 10) + 2);
+    assert_string_equal(stream_event(s, 0), "ADDED n");
+    assert_string_equal(stream_event(s, 1), "MODIFIED n");
+    assert_string_equal(stream_event(s, 2), "MODIFIED n");
+    stream_free(s);
+    /* A write that was made from an older version is refused. */
+    char body[300];
+    (void)snprintf(body, sizeof body,
+                   "{\"metadata\":{\"name\":\"n\",\"resourceVersion\":\"%s\"},\"spec\":{}}",
+                   version);
+    assert_int_equal(api_put(&a, LEASES "/n", body), 409);
+    free(version);
+    api_done(&a);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_events),     cmocka_unit_test(test_selection),
-        cmocka_unit_test(test_beginnings), cmocka_unit_test(test_too_old),
-        cmocka_unit_test(test_ends),       cmocka_unit_test(test_table),
+        cmocka_unit_test(test_events),        cmocka_unit_test(test_selection),
+        cmocka_unit_test(test_beginnings),    cmocka_unit_test(test_too_old),
+        cmocka_unit_test(test_ends),          cmocka_unit_test(test_table),
+        cmocka_unit_test(leases_are_renewed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

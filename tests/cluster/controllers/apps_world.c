@@ -14,16 +14,19 @@ static void make_ready(void *ctx, uint64_t arg) {
     struct apps_world *w = ctx;
     const struct kubelet_job *j = &w->jobs.v[arg];
     yyjson_val *pod = fakeapi_get(w->api, j->path);
-    char path[720], body[400], now[SL_STAMP_TEXT];
+    char path[720], body[400], now[SL_STAMP_TEXT], address[60] = "";
 
     if (!pod || strcmp(sl_json_str(pod, "metadata.uid"), j->uid) != 0 || w->never_ready)
         return;
     (void)sl_stamp(FAKEAPI_EPOCH + fakeapi_now(w->api), now);
     (void)snprintf(path, sizeof path, "%s/status", j->path);
+    if (w->addresses)
+        (void)snprintf(address, sizeof address, "'podIP':'10.1.%llu.%llu',",
+                       (unsigned long long)arg / 250, (unsigned long long)arg % 250);
     (void)snprintf(body, sizeof body,
-                   "{'status':{'phase':'Running','conditions':[{'type':'Ready','status':'True',"
+                   "{'status':{%s'phase':'Running','conditions':[{'type':'Ready','status':'True',"
                    "'lastTransitionTime':'%s'}]}}",
-                   now);
+                   address, now);
     (void)world_do(w, SL_PATCH, path, SL_MERGE_PATCH, body);
 }
 
@@ -63,6 +66,20 @@ static void on_change(void *ctx, const struct fakeapi_change *ch) {
         w->watch(w, ch);
 }
 
+/* The node that a pod of a DaemonSet names, or the first one. */
+static const char *node_of(yyjson_mut_val *spec) {
+    static const char *const path[] = {"affinity", "nodeAffinity",
+                                       "requiredDuringSchedulingIgnoredDuringExecution",
+                                       "nodeSelectorTerms"};
+    yyjson_mut_val *at = spec;
+
+    for (size_t i = 0; i < SL_LEN(path); i++)
+        at = yyjson_mut_obj_get(at, path[i]);
+    at = yyjson_mut_arr_get_first(yyjson_mut_obj_get(yyjson_mut_arr_get_first(at), "matchFields"));
+    const char *name = sl_json_mut_text(yyjson_mut_arr_get_first(yyjson_mut_obj_get(at, "values")));
+    return *name ? name : "n1";
+}
+
 /* Every pod is bound as it is made. */
 static int on_write(void *ctx, const struct fakeapi_write *wr, struct sl_buf *why) {
     (void)ctx;
@@ -71,7 +88,7 @@ static int on_write(void *ctx, const struct fakeapi_write *wr, struct sl_buf *wh
         yyjson_mut_val *spec = yyjson_mut_obj_get(yyjson_mut_doc_get_root(wr->now), "spec");
         if (spec && !yyjson_mut_obj_get(spec, "nodeName"))
             yyjson_mut_obj_put(spec, yyjson_mut_str(wr->now, "nodeName"),
-                               yyjson_mut_str(wr->now, "n1"));
+                               yyjson_mut_strcpy(wr->now, node_of(spec)));
     }
     return 0;
 }
@@ -82,7 +99,8 @@ void world_revive(struct apps_world *w) {
     w->c = sl_cluster_new(&(struct sl_cluster_spec){.scheduler = &sl_scheduler,
                                                     .client = fakeapi_port(w->api, 0),
                                                     .seed = w->seed + 7919 * w->lives++,
-                                                    .ca = w->ca});
+                                                    .ca = w->ca,
+                                                    .off = w->off});
 }
 
 void world_kill(struct apps_world *w) {

@@ -28,7 +28,9 @@ struct apps_world {
     sl_span start_min, start_max; /* how long a pod takes to become ready */
     sl_span end_min, end_max;     /* and to end */
     bool never_ready;             /* new pods are not made ready */
+    bool addresses;               /* and get none, unless this is set */
     const char *ca;
+    uint32_t off; /* CL_OFF of controllers that do not run */
     SL_VEC(struct kubelet_job) jobs;
     /* Every change, after the kubelet; may be NULL. */
     void (*watch)(struct apps_world *w, const struct fakeapi_change *ch);

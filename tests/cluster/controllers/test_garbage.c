@@ -333,7 +333,6 @@ static void there_from_the_beginning(void **state) {
     assert_int_equal(
         world_int(&w, "/apis/scheduling.k8s.io/v1/priorityclasses/system-node-critical", "value"),
         2000001000);
-    assert_true(world_exists(&w, "/api/v1/namespaces/default/services/kubernetes"));
     world_delete(&w, NS "/serviceaccounts/default", NULL);
     world_patch(&w, NS "/configmaps/kube-root-ca.crt", "{'data':{'ca.crt':'other'}}");
     world_run(&w, 5 * SL_SEC);

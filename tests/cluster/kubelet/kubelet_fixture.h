@@ -45,6 +45,7 @@ struct world {
     char dir[64], marker[32]; /* the marker stands in the command line of what may outlive a test */
     sl_time began, skipped;
     uint32_t writes; /* of pods, since it was last set */
+    int (*renew)(void *ctx, const char *node, struct sl_err *err); /* Leases; NULL: none */
 };
 
 static inline sl_time real_now(void) {
@@ -70,6 +71,8 @@ static inline void start_kubelet(struct world *w, uint32_t sims) {
                                          .dir = w->dir,
                                          .node = "machine",
                                          .files = FILES,
+                                         .renew_lease = w->renew,
+                                         .ctx = w,
                                          .sim = {.count = sims}};
 
     assert_int_equal(sl_kubelet_new(&spec, &w->rt, NULL), 0);

@@ -427,6 +427,85 @@ static void virtual_node_pools(void **state) {
     end(&w);
 }
 
+#define LEASES "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
+
+/* As the API server does it: the time becomes now. */
+static int renew(void *ctx, const char *node, struct sl_err *err) {
+    struct world *w = ctx;
+    char path[200], body[200];
+    struct sl_buf out;
+
+    (void)snprintf(path, sizeof path, LEASES "/%s", node);
+    (void)snprintf(body, sizeof body, "{\"spec\":{\"renewTime\":\"%lld\"}}",
+                   (long long)(w->skipped / SL_SEC));
+    sl_buf_init(&out, 1u << 20);
+    int status = fakeapi_do(w->api, SL_PATCH, path, SL_MERGE_PATCH, body, &out);
+    sl_buf_done(&out);
+    return status == 404 ? sl_err_set(err, SL_ENOENT, "none") : 0;
+}
+
+/* How long ago it was renewed, in seconds; -1: it is not there. */
+static long long age(struct world *w, const char *node) {
+    char path[200];
+
+    (void)snprintf(path, sizeof path, LEASES "/%s", node);
+    yyjson_val *o = fakeapi_get(w->api, path);
+    const char *at = o ? sl_json_str(o, "spec.renewTime") : "";
+    return !o ? -1 : strchr(at, 'T') ? 0 : w->skipped / SL_SEC - strtoll(at, NULL, 10);
+}
+
+static void seconds(struct world *w, int n) {
+    for (int i = 0; i < n; i++) {
+        leap(w, SL_SEC);
+        turns(w, 2);
+    }
+}
+
+/* Each is renewed within the 40 s after which it would be taken for dead; one that is deleted comes
+ * back, unless its node is gone. */
+static void leases_of_simulated_nodes(void **state) {
+    const uint32_t n = 60;
+    char name[20];
+    struct world w;
+    (void)state;
+
+    begin(&w, 0);
+    stop(&w, 0);
+    sl_kubelet_free(w.rt);
+    w.renew = renew;
+    start_kubelet(&w, n);
+    wait_ready(&w);
+    make_object(
+        &w, NODES,
+        "{\"metadata\":{\"name\":\"guest\",\"labels\":{\"sluice.dev/simulated\":\"true\"}}}");
+    seconds(&w, 10);
+    assert_int_equal(fakeapi_each(w.api, LEASES, NULL, NULL), n + 2);
+    assert_string_equal(
+        sl_json_str(yyjson_arr_get_first(sl_json_at(fakeapi_get(w.api, LEASES "/sim-0007"),
+                                                    "metadata.ownerReferences")),
+                    "uid"),
+        sl_json_str(fakeapi_get(w.api, NODES "/sim-0007"), "metadata.uid"));
+    seconds(&w, 60);
+    for (int k = 0; k < 3; k++) {
+        for (uint32_t i = 0; i < n; i++) {
+            (void)snprintf(name, sizeof name, "sim-%04u", i);
+            assert_in_range(age(&w, name), 0, 35);
+        }
+        assert_in_range(age(&w, "guest"), 0, 35);
+        seconds(&w, 17);
+    }
+    assert_int_equal(fakeapi_do(w.api, SL_DELETE, LEASES "/sim-0001", NULL, NULL, NULL), 200);
+    assert_int_equal(fakeapi_do(w.api, SL_DELETE, NODES "/sim-0002", NULL, NULL, NULL), 200);
+    assert_int_equal(fakeapi_do(w.api, SL_DELETE, LEASES "/sim-0002", NULL, NULL, NULL), 200);
+    assert_int_equal(fakeapi_do(w.api, SL_DELETE, NODES "/guest", NULL, NULL, NULL), 200);
+    assert_int_equal(fakeapi_do(w.api, SL_DELETE, LEASES "/guest", NULL, NULL, NULL), 200);
+    seconds(&w, 60);
+    assert_in_range(age(&w, "sim-0001"), 0, 35);
+    assert_int_equal(age(&w, "sim-0002"), -1);
+    assert_int_equal(age(&w, "guest"), -1);
+    end(&w);
+}
+
 static void virtual_node_names(void **state) {
     static const char *const bad[] = {
         "",          "A",
@@ -546,7 +625,7 @@ int main(void) {
         cmocka_unit_test(foreign_nodes),      cmocka_unit_test(many),
         cmocka_unit_test(with_faults),        cmocka_unit_test(virtual_node),
         cmocka_unit_test(virtual_node_again), cmocka_unit_test(virtual_node_pools),
-        cmocka_unit_test(virtual_node_names),
+        cmocka_unit_test(virtual_node_names), cmocka_unit_test(leases_of_simulated_nodes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,6 +12,8 @@ static void make_things(struct world *w) {
     make_object(w, CM,
                 "{\"metadata\":{\"name\":\"cm\"},\"data\":{\"a.txt\":\"alpha\",\"b.txt\":\"beta\"},"
                 "\"binaryData\":{\"bin\":\"AAEC/w==\"}}");
+    make_object(w, CM,
+                "{\"metadata\":{\"name\":\"kube-root-ca.crt\"},\"data\":{\"ca.crt\":\"c\"}}");
     make_object(w, "/api/v1/namespaces/default/secrets",
                 "{\"metadata\":{\"name\":\"se\"},\"data\":{\"key\":\"aHVzaA==\"}}");
 }
@@ -348,6 +350,87 @@ static void host_path_quicker(void **state) {
     klet_folder_remove(base);
 }
 
+#define TOKEN(audience, account)                                                                   \
+    "\"restartPolicy\":\"Never\"," account                                                         \
+    "\"volumes\":[{\"name\":\"t\",\"projected\":{\"defaultMode\":288,\"sources\":[{"               \
+    "\"serviceAccountToken\":{\"audience\":\"" audience                                            \
+    "\",\"expirationSeconds\":1000,\"path\":\"sub/"                                                \
+    "token\"}}]}}],\"containers\":[{\"name\":\"main\","                                            \
+    "\"image\":\"x\",\"command\":[\"sh\",\"-c\",\"f=$SLUICE_VOLUME_T/sub/token; stat -c %a $f; "   \
+    "a=$(cat $f); echo $a; while [ $a = $(cat $f) ]; do sleep 0.05; done; cat $f\"]}]"
+
+/* It is there when the container starts, and replaced before its time is over. */
+static void token_is_renewed(void **state) {
+    struct world w;
+    (void)state;
+
+    begin(&w, 0);
+    make_pod(&w, "a", "", TOKEN("vault", ""));
+    wait_phase(&w, "a", "Running");
+    turns(&w, 200);
+    leap(&w, 790 * SL_SEC); /* four fifths of its time are not over yet */
+    turns(&w, 300);
+    assert_string_equal(phase_of(&w, "a"), "Running");
+    leap(&w, 15 * SL_SEC);
+    wait_phase(&w, "a", "Succeeded");
+    expect_log(&w, "a", "main", false, "440\nvault:token-1\nvault:token-2");
+    end(&w);
+}
+
+struct note {
+    const char *text;
+    int n;
+};
+
+static void count_note(void *ctx, yyjson_val *o) {
+    struct note *n = ctx;
+
+    n->n += strstr(sl_json_str(o, "note"), n->text) != NULL;
+}
+
+static int notes(struct world *w, const char *text) {
+    struct note n = {.text = text};
+
+    (void)fakeapi_each(w->api, "/apis/events.k8s.io/v1/events", count_note, &n);
+    return n.n;
+}
+
+/* Its user is told where the token is. */
+static void token_without_mounts(void **state) {
+    struct world w;
+    (void)state;
+
+    begin(&w, 0);
+    assert_true(klet_spawner_mounts_by(w.rt->spawner, MOUNTS_NO));
+    make_pod(
+        &w, "a", "",
+        "\"restartPolicy\":\"Never\",\"volumes\":[{\"name\":\"t\",\"projected\":{\"sources\":[{"
+        "\"serviceAccountToken\":{\"path\":\"token\"}}]}}],\"containers\":[{\"name\":\"main\","
+        "\"image\":\"x\",\"volumeMounts\":[{\"name\":\"t\",\"mountPath\":\"/var/run/secrets/"
+        "kubernetes.io/serviceaccount\"}],\"command\":[\"sh\",\"-c\",\"cat "
+        "$SLUICE_VOLUME_T/token\"]}]");
+    wait_phase(&w, "a", "Succeeded");
+    turns(&w, 50);
+    expect_log(&w, "a", "main", false, ":token-1");
+    assert_int_equal(notes(&w, "no private mounts"), 1);
+    end(&w);
+}
+
+/* The pod waits, with the reason in an event. */
+static void token_is_refused(void **state) {
+    struct world w;
+    (void)state;
+
+    begin(&w, 0);
+    make_pod(&w, "a", "", TOKEN("x", "\"serviceAccountName\":\"none\","));
+    turns(&w, 300);
+    assert_string_equal(phase_of(&w, "a"), "Pending");
+    assert_int_equal(notes(&w, "service account token"), 1);
+    delete_pod(&w, "a", 0);
+    turns(&w, 50);
+    end(&w);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(without_mounts),
@@ -360,6 +443,9 @@ int main(void) {
         cmocka_unit_test(host_paths_are_made),
         cmocka_unit_test(relative_host_path),
         cmocka_unit_test(host_path_quicker),
+        cmocka_unit_test(token_is_renewed),
+        cmocka_unit_test(token_is_refused),
+        cmocka_unit_test(token_without_mounts),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -600,6 +600,119 @@ static void test_dropped(void **state) {
 }
 
 /* What is counted is what the heap gives, whatever the size of objects. */
+/* ---- changes that are not for the file ---- */
+
+#define TOUCHED 6u
+
+struct touched {
+    struct fx fx;
+    uint64_t now[TOUCHED], in_file[TOUCHED]; /* versions; 0: it is not there */
+    uint64_t seen;                           /* the last version that the watch heard of */
+};
+
+static void hear(void *ctx, const struct sl_store_event *ev) {
+    struct touched *t = ctx;
+
+    assert_true(ev->now->version > t->seen);
+    t->seen = ev->now->version;
+}
+
+static void touch_step(struct touched *t, struct sl_prng *p, uint32_t key) {
+    char name[16], text[TEXT];
+    struct sl_err err;
+    uint64_t version = sl_store_next_version(t->fx.st);
+    uint64_t kind = sl_prng_below(p, 10);
+
+    (void)snprintf(name, sizeof name, "n%u", key);
+    size_t len = fx_text(text, sizeof text, name, version);
+    struct sl_store_object *o = sl_store_get(t->fx.st, 0, "a", name);
+    assert_int_equal(o ? o->version : 0, t->now[key]);
+    if (!o || kind == 0) {
+        assert_int_equal(sl_store_put(t->fx.st, 0, "a", name, "u", text, len, NULL, &err), 0);
+        t->now[key] = t->in_file[key] = version;
+    } else if (kind == 1) {
+        assert_int_equal(sl_store_delete(t->fx.st, o, text, len, &err), 0);
+        t->now[key] = t->in_file[key] = 0;
+    } else {
+        assert_int_equal(sl_store_touch(t->fx.st, o, text, len, &err), 0);
+        t->now[key] = version;
+    }
+}
+
+static void check_touched(struct touched *t) {
+    char name[16];
+
+    for (uint32_t k = 0; k < TOUCHED; k++) {
+        (void)snprintf(name, sizeof name, "n%u", k);
+        struct sl_store_object *o = sl_store_get(t->fx.st, 0, "a", name);
+        assert_int_equal(o ? o->version : 0, t->now[k]);
+        if (o)
+            check_text(o);
+    }
+}
+
+/* Watches hear of them, and after a restart everything is as it was last put; also when much more
+ * of them came than the history holds, and rows of the file were used again. */
+static void test_touches(void **state) {
+    struct sl_prng p;
+    (void)state;
+
+    for (uint64_t seed = 1; seed <= fx_seeds(20); seed++) {
+        struct touched t = {.seen = 0};
+        struct sl_store_watch *w = NULL;
+        sl_prng_init(&p, seed);
+        fx_init(&t.fx);
+        t.fx.past = 16;
+        fx_opened(&t.fx);
+        for (uint32_t life = 0; life < 5; life++) {
+            uint64_t version = sl_store_version(t.fx.st);
+            t.seen = version;
+            assert_int_equal(sl_store_watch(t.fx.st, 0, version, hear, &t, &w), 0);
+            for (uint32_t i = 0; i < 300; i++) {
+                touch_step(&t, &p, (uint32_t)sl_prng_below(&p, TOUCHED));
+                if (sl_prng_below(&p, 4) == 0)
+                    assert_int_equal(fx_settle(&t.fx), 0);
+            }
+            assert_int_equal(fx_settle(&t.fx), 0);
+            assert_int_equal(t.seen, sl_store_version(t.fx.st));
+            check_touched(&t);
+            sl_store_unwatch(t.fx.st, w);
+            version = sl_store_version(t.fx.st);
+            fx_close(&t.fx);
+            fx_opened(&t.fx);
+            assert_true(sl_store_version(t.fx.st) >= version);
+            memcpy(t.now, t.in_file, sizeof t.now);
+            check_touched(&t);
+        }
+        fx_done(&t.fx);
+    }
+}
+
+/* The disk has nothing to do with them. */
+static void test_touches_write_nothing(void **state) {
+    struct sl_store_stats before, after;
+    char text[TEXT];
+    struct sl_err err;
+    struct fx fx;
+
+    (void)state;
+    fx_init(&fx);
+    fx_opened(&fx);
+    size_t len = fx_text(text, sizeof text, "x", sl_store_next_version(fx.st));
+    assert_int_equal(sl_store_put(fx.st, 0, "a", "x", "u", text, len, NULL, &err), 0);
+    assert_int_equal(fx_settle(&fx), 0);
+    sl_store_stats(fx.st, &before);
+    for (uint32_t i = 0; i < 5000; i++) {
+        struct sl_store_object *o = sl_store_get(fx.st, 0, "a", "x");
+        len = fx_text(text, sizeof text, "x", sl_store_next_version(fx.st));
+        assert_int_equal(sl_store_touch(fx.st, o, text, len, &err), 0);
+        assert_int_equal(fx_settle(&fx), 0);
+    }
+    sl_store_stats(fx.st, &after);
+    assert_int_equal(after.commits, before.commits);
+    fx_done(&fx);
+}
+
 static void test_bytes(void **state) {
     static const char text[] = "{\"metadata\":{\"name\":\"a-name\"},\"data\":{\"a\":\"b\"}}";
     struct sl_store_stats stats[2];
@@ -632,11 +745,17 @@ static void test_bytes(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bytes),          cmocka_unit_test(test_histories),
-        cmocka_unit_test(test_many_watches),   cmocka_unit_test(test_past),
-        cmocka_unit_test(test_past_goes),      cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_late_resources), cmocka_unit_test(test_forget),
+        cmocka_unit_test(test_bytes),
+        cmocka_unit_test(test_histories),
+        cmocka_unit_test(test_many_watches),
+        cmocka_unit_test(test_past),
+        cmocka_unit_test(test_past_goes),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_late_resources),
+        cmocka_unit_test(test_forget),
         cmocka_unit_test(test_dropped),
+        cmocka_unit_test(test_touches),
+        cmocka_unit_test(test_touches_write_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

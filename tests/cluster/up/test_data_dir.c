@@ -36,7 +36,8 @@ static int teardown(void **state) {
     char line[128];
 
     (void)state;
-    static const char *const files[] = {"ca.crt", "ca.key", "token", "kubeconfig", "lock"};
+    static const char *const files[] = {"ca.crt", "ca.key",     "sa.key",
+                                        "token",  "kubeconfig", "lock"};
     static const char *const folders[] = {"a/b", "sluice", ".local/share/sluice", "."};
     for (size_t d = 0; d < SL_LEN(folders); d++)
         for (size_t f = 0; f < SL_LEN(files); f++) {
@@ -83,6 +84,7 @@ static void test_new(void **state) {
     assert_int_equal(mode_of(h.dir, ""), 0700);
     assert_int_equal(mode_of(h.dir, "ca.key"), 0600);
     assert_int_equal(mode_of(h.dir, "token"), 0600);
+    assert_int_equal(mode_of(h.dir, "sa.key"), 0600);
 
     assert_int_equal(up_data_dir_write_kubeconfig(&h, "https://127.0.0.1:12345", &err), 0);
     assert_int_equal(mode_of(h.dir, "kubeconfig"), 0600);
@@ -138,7 +140,8 @@ static void take_away(const char *name) {
 }
 
 static void take_all(void) {
-    static const char *const files[] = {"ca.crt", "ca.key", "token", "kubeconfig", "lock"};
+    static const char *const files[] = {"ca.crt", "ca.key",     "sa.key",
+                                        "token",  "kubeconfig", "lock"};
     char path[200];
 
     for (size_t i = 0; i < SL_LEN(files); i++) {
@@ -218,7 +221,7 @@ static void test_owners(void **state) {
 
 /* Files that are none, and tokens that are none. */
 static void test_odd_files(void **state) {
-    static const char *const names[] = {"token", "ca.crt", "ca.key", "lock"};
+    static const char *const names[] = {"token", "ca.crt", "ca.key", "sa.key", "lock"};
     _cleanup_(sl_freep) char *huge = sl_alloc0(1, 3 << 20);
     char path[200], with_zero[64];
 

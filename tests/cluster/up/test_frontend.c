@@ -48,12 +48,12 @@ void sl_apiserver_cancel(struct sl_apiserver *s, sl_api_call c) {
     __atomic_fetch_add(&fake.cancelled, 1, __ATOMIC_SEQ_CST);
 }
 
-const char *sl_api_token_user(struct sl_apiserver *s, struct sl_arena *arena, const char *token,
-                              sl_time now) {
+bool sl_api_token_read(struct sl_apiserver *s, struct sl_arena *arena, const char *token,
+                       const char *const *audiences, sl_time now, struct sl_api_bearer *ret) {
     (void)s;
-    assert_true(now > SL_HOUR);
-    return strcmp(token, "robot") == 0 ? sl_arena_strdup(arena, "system:serviceaccount:ns:robot")
-                                       : NULL;
+    assert_true(now > SL_HOUR && !audiences);
+    *ret = (struct sl_api_bearer){.user = sl_arena_strdup(arena, "system:serviceaccount:ns:robot")};
+    return strcmp(token, "robot") == 0;
 }
 
 static const char *unready(void *ctx) {

@@ -18,6 +18,7 @@ the program tests/e2e/kube/cluster makes, stay until they are stopped.
 
 import base64
 import concurrent.futures
+import contextlib
 import fcntl
 import http.client
 import json
@@ -99,6 +100,28 @@ def free_ports(count):
         _claims.append(claim)
         ports.append(port)
     return ports
+
+
+@contextlib.contextmanager
+def claimed(port, who, seconds=120):
+    """A port that a program insists on: waits until nobody else of us has it."""
+    with socket.socket(socket.AF_UNIX) as claim, socket.socket() as probe:
+
+        def free():
+            with contextlib.suppress(OSError):
+                claim.bind(f"\0sluice-tests-port-{port}")
+                return True
+
+        def unused():
+            with contextlib.suppress(OSError):
+                probe.bind(("127.0.0.1", port))
+                return True
+
+        until(free, seconds, f"port {port}, on which {who} insists, from another test")
+        if not unused():
+            raise Unavailable(f"port {port} is in use, and {who} insists on it")
+        probe.close()
+        yield
 
 
 def began(pid):
@@ -264,6 +287,11 @@ class Cluster(Administrator):
     @property
     def port(self):
         return self.ports["kube-apiserver"]
+
+    @property
+    def authority(self):
+        """Who signed its certificate, in PEM."""
+        return (self.dir / "pki" / "ca.crt").read_text()
 
     # ---- start and stop ----
 

@@ -50,14 +50,15 @@ def openssl(*args):
         raise Failure(f"openssl {args[0]}: {run.stderr}")
 
 
-def certificates(folder):
-    """An authority that nobody knows, and certificates of it: for the loopback address, and of a client."""
+def certificates(folder, hosts=()):
+    """An authority that nobody knows, and certificates of it: for the loopback address and more names of a server, and
+    of a client."""
     (folder / "openssl.cnf").write_text("[req]\ndistinguished_name = dn\n[dn]\n")
-    new = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "30"]
+    new = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "365"]
     new += ["-config", folder / "openssl.cnf"]
     ca, key = folder / "ca.crt", folder / "ca.key"
     openssl(*new, "-subj", "/CN=private", "-addext", "basicConstraints=critical,CA:TRUE", "-keyout", key, "-out", ca)
-    names = "subjectAltName=IP:127.0.0.1,DNS:localhost"
+    names = ",".join(["subjectAltName=IP:127.0.0.1", *(f"DNS:{host}" for host in ("localhost", *hosts))])
     signed = ["-CA", ca, "-CAkey", key, "-addext", "basicConstraints=CA:FALSE"]
     for name, extension in (("tls", names), ("client", "extendedKeyUsage=clientAuth")):
         own = ["-keyout", folder / f"{name}.key", "-out", folder / f"{name}.crt", "-addext", extension]

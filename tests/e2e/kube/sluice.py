@@ -60,19 +60,15 @@ def install_kinds(cluster, webhook=None, again=False):
     how = ("apply", "--server-side", "--force-conflicts") if again else ("create",)
     cluster.kubectl(*how, "-f", "-", input=text)
 
-    def established():
-        found = cluster.get("/apis/apiextensions.k8s.io/v1/customresourcedefinitions")["items"]
-        return all(
-            any(
-                c["type"] == "Established" and c["status"] == "True"
-                for c in d.get("status", {}).get("conditions") or []
-            )
-            for d in found
-        )
-
-    until(established, 60, "our kinds in the API")
+    until(lambda: established(cluster), 60, "our kinds in the API")
     for plural in ("workloads", "clusterqueues", "localqueues"):
         until(lambda: cluster._try(f"{KUEUE}/{plural}?limit=1"), 60, f"an answer about {plural}")
+
+
+def established(cluster):
+    """All kinds that there are definitions of are served."""
+    found = cluster.get("/apis/apiextensions.k8s.io/v1/customresourcedefinitions")["items"]
+    return all(holds(definition, "Established") for definition in found)
 
 
 def at_rest(sluice, seconds=2):
@@ -525,8 +521,8 @@ def small_workload(name, queue, cpu=1):
     }
 
 
-def small_queue(cluster, cpu, ns="default", name="main"):
-    """The flavor `plain`, a ClusterQueue, and a LocalQueue of the same name."""
+def small_queue(cluster, cpu, ns="default", name="main", preempting=False):
+    """The flavor `plain`, a ClusterQueue, and a LocalQueue of the same name. preempting: what has less priority."""
 
     def post(path, kind, name, spec):
         thing = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": kind, "metadata": {"name": name}, "spec": spec}
@@ -536,7 +532,8 @@ def small_queue(cluster, cpu, ns="default", name="main"):
     groups = [{"coveredResources": ["cpu"], "flavors": [flavor]}]
     if not cluster._try(f"{KUEUE}/resourceflavors/plain"):
         post("resourceflavors", "ResourceFlavor", "plain", {})
-    post("clusterqueues", "ClusterQueue", name, {"namespaceSelector": {}, "resourceGroups": groups})
+    preemption = {"preemption": {"withinClusterQueue": "LowerPriority"}} if preempting else {}
+    post("clusterqueues", "ClusterQueue", name, {"namespaceSelector": {}, "resourceGroups": groups, **preemption})
     post(f"namespaces/{ns}/localqueues", "LocalQueue", name, {"clusterQueue": name})
 
 

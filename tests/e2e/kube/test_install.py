@@ -30,7 +30,11 @@ HOOKS = "/apis/admissionregistration.k8s.io/v1"
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 VISIBILITY = "/apis/apiregistration.k8s.io/v1/apiservices/{}.visibility.kueue.x-k8s.io"
 SYSTEM = "/api/v1/namespaces/kueue-system"
-CONVERTED = ["clusterqueues", "cohorts", "localqueues", "multikueueclusters", "workloads"]
+CONVERTED = [
+    *(f"{kind}.kueue.x-k8s.io" for kind in ("clusterqueues", "cohorts", "localqueues", "multikueueclusters")),
+    "miniclusters.flux-framework.org",
+    "workloads.kueue.x-k8s.io",
+]
 
 PATIENCE = 90  # seconds; everything takes a fraction of one on a quiet machine
 
@@ -248,8 +252,8 @@ def bundles():
             yield hook["clientConfig"].get("caBundle")
     for version in ("v1beta1", "v1beta2"):
         yield cluster.get(f"{VISIBILITY.format(version)}")["spec"].get("caBundle")
-    for plural in CONVERTED:
-        crd = cluster.get(f"{CRDS}/{plural}.kueue.x-k8s.io")
+    for name in CONVERTED:
+        crd = cluster.get(f"{CRDS}/{name}")
         yield crd["spec"]["conversion"]["webhook"]["clientConfig"].get("caBundle")
 
 

@@ -4,6 +4,9 @@
 A fault is a list of paths and values, path, value, path, value ..., that are put into a good object; None takes away.
 """
 
+import groups
+import groups2
+
 C = "spec.containers.0."
 
 
@@ -874,3 +877,8 @@ GOOD = {
     "services": {"spec": {"clusterIP": "None", "ports": [{"port": 80}]}},
     "nodes": {"spec": {}},
 }
+
+for more in groups, groups2:
+    FAULTS.update(more.FAULTS)
+    CHANGES.update(more.CHANGES)
+    GOOD.update(more.GOOD)

@@ -4,6 +4,9 @@
 A text @ns@ in an object stands for the namespace of the history.
 """
 
+import groups
+import groups2
+
 # kind: (path of the collection below the namespace, apiVersion)
 KINDS = {
     "configmaps": ("/api/v1/namespaces/{ns}/configmaps", "v1", "ConfigMap"),
@@ -853,3 +856,10 @@ WRONG = {
         ("spec", None),
     ],
 }
+
+for more in groups, groups2:
+    KINDS.update(more.KINDS)
+    WHOLE_CLUSTER.update(more.WHOLE_CLUSTER)
+    WRONG.update(more.WRONG)
+MAKE.update(groups.make(template))
+MAKE.update(groups2.make())

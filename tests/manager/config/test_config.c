@@ -147,6 +147,7 @@ static void all_fields(void **state) {
     assert_string_equal(s->live_path, "/live");
     assert_true(s->lease.duration == 15 * SL_SEC && s->lease.retry_period == 2 * SL_SEC);
     assert_true(s->queue_resources && s->local_queue_selector.n == 1);
+    assert_true(s->flux_operator);
     assert_true(s->asked.local_queue_metrics && !s->local_queue_metrics); /* AllBeta is off */
     assert_true(s->framework[SL_FW_JOB] && s->framework[SL_FW_RAYJOB] && !s->framework[SL_FW_POD]);
     assert_string_equal(s->external_frameworks.v[0], "Foo.v1.example.com");
@@ -195,6 +196,26 @@ static void default_flux_queue(void **state) {
     assert_true(x.s->flux.queues[1].policy == SL_QUEUE_EASY && x.s->flux.queues[1].depth == 7);
     assert_int_equal(x.s->flux.n_levels, 0);
     done(&x);
+}
+
+static void who_makes_miniclusters(void **state) {
+    static const struct {
+        const char *text;
+        bool operator;
+    } cases[] = {
+        {V2, false},
+        {V2 "miniCluster: {}\n", false},
+        {V2 "miniCluster: {controller: Sluice}\n", false},
+        {V2 "miniCluster: {controller: FluxOperator}\n", true},
+    };
+    (void)state;
+    for (size_t i = 0; i < SL_LEN(cases); i++) {
+        struct fixture x;
+        parse_settings(&x, cases[i].text, NULL);
+        no_warnings(&x);
+        assert_true(x.s->flux_operator == cases[i].operator);
+        done(&x);
+    }
 }
 
 /* What the two versions mean by being silent, and their spellings mixed. */
@@ -641,6 +662,7 @@ int main(void) {
         cmocka_unit_test(defaults),
         cmocka_unit_test(all_fields),
         cmocka_unit_test(default_flux_queue),
+        cmocka_unit_test(who_makes_miniclusters),
         cmocka_unit_test(both_versions),
         cmocka_unit_test(skypilot),
         cmocka_unit_test(patched_frameworks),

@@ -330,6 +330,11 @@ static const struct {
      "same "
      "mapping (ignored)",
      NULL},
+    /* MiniClusters */
+    {"miniCluster: {controller: fluxoperator}\n",
+     "miniCluster.controller: Unsupported value: expected Sluice or FluxOperator, got "
+     "\"fluxoperator\" (using Sluice)",
+     NULL},
     /* the queue on the resource graph */
     {"fluxqueue: {queuepolicy: easy}\n",
      "fluxqueue: unknown field \"queuepolicy\" in fluxqueue; did you mean \"queuePolicy\"? "

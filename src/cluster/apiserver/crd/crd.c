@@ -21,7 +21,6 @@
 #include "lib/json/writer.h"
 #include "manager/admission/convert.h"
 
-#define OUR_GROUP "kueue.x-k8s.io"
 #define META_TYPE "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 #define COLUMNS_MAX 100u
 
@@ -472,12 +471,13 @@ int api_kind_convert(const struct api_kind *k, yyjson_val *object, const char *a
         *ret = yyjson_val_mut_copy(doc, object);
         return 0;
     }
-    if (k->crd && strcmp(k->group, OUR_GROUP) == 0) {
+    if (k->crd && sl_convert_knows(k->group)) {
         struct sl_convert cv = {.doc = doc, .room_bytes = SL_CONVERT_MAX_BYTES, .err = err};
         return sl_convert_object(&cv, object, api_version, ret);
     }
-    *ret = k->shares ? convert_event(object, strcmp(api_version, "v1") == 0, doc)
-                     : yyjson_val_mut_copy(doc, object);
+    *ret = k->shares    ? convert_event(object, strcmp(api_version, "v1") == 0, doc)
+           : k->convert ? k->convert(object, api_version, doc)
+                        : yyjson_val_mut_copy(doc, object);
     yyjson_mut_obj_put(*ret, yyjson_mut_str(doc, "apiVersion"),
                        yyjson_mut_strcpy(doc, api_version));
     return 0;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cluster/apiserver/kinds/kinds.h"
+#include "core/base/fmt.h"
 
 /* Without zeros that parts of it begin with; false if it is too long to be an address. */
 static bool without_zeros(const char *s, char out[INET_ADDRSTRLEN]) {
@@ -74,17 +75,23 @@ static bool has_more(const struct address *a, int bits) {
     return false;
 }
 
-const char *api_cidr_fault(const char *s, enum api_family *ret_family) {
+/* The bits of the network; -1: it is none. */
+static int read_cidr(const char *s, struct address *ret) {
     const char *slash = strchr(s, '/');
     char ip[64] = "";
-    struct address a = {0};
-    int bits = -1;
 
-    if (slash && (size_t)(slash - s) < sizeof ip) {
-        memcpy(ip, s, (size_t)(slash - s));
-        if (read_address(ip, &a))
-            bits = read_bits(slash + 1, &a);
-    }
+    *ret = (struct address){0};
+    if (!slash || (size_t)(slash - s) >= sizeof ip)
+        return -1;
+    memcpy(ip, s, (size_t)(slash - s));
+    return read_address(ip, ret) ? read_bits(slash + 1, ret) : -1;
+}
+
+const char *api_cidr_fault(const char *s, enum api_family *ret_family) {
+    const char *slash = strchr(s, '/');
+    struct address a;
+    int bits = read_cidr(s, &a);
+
     if (ret_family)
         *ret_family = bits < 0                 ? SL_FAMILY_NONE
                       : a.len == 4 || a.mapped ? SL_FAMILY_V4
@@ -96,4 +103,41 @@ const char *api_cidr_fault(const char *s, enum api_family *ret_family) {
     if (a.mapped)
         return "must not have an IPv4-mapped IPv6 address";
     return has_more(&a, bits) ? "must not have bits set beyond the prefix length" : NULL;
+}
+
+bool api_is_address(const char *s) {
+    struct address a;
+
+    return read_address(s, &a);
+}
+
+bool api_address_canonical(const char *s, char out[API_ADDRESS_TEXT]) {
+    struct address a;
+
+    return read_address(s, &a) &&
+           inet_ntop(a.len == 4 ? AF_INET : AF_INET6, a.b, out, INET6_ADDRSTRLEN) &&
+           strcmp(s, out) == 0;
+}
+
+bool api_cidr_canonical(const char *s, char out[API_ADDRESS_TEXT]) {
+    struct address a;
+    int bits = read_cidr(s, &a);
+    char ip[INET6_ADDRSTRLEN] = "";
+
+    if (bits >= 0)
+        (void)inet_ntop(a.len == 4 ? AF_INET : AF_INET6, a.b, ip, sizeof ip);
+    sl_fmt(out, API_ADDRESS_TEXT, "%s/%d", ip, bits);
+    return strcmp(s, out) == 0;
+}
+
+bool api_cidr_inside(const char *inner, const char *outer) {
+    struct address in, out;
+    int n = read_cidr(inner, &in), m = read_cidr(outer, &out);
+
+    if (n < 0 || m < 0 || in.len != out.len || m >= n)
+        return false;
+    for (int i = 0; i < m; i++)
+        if ((in.b[i / 8] ^ out.b[i / 8]) >> (7 - i % 8) & 1)
+            return false;
+    return true;
 }

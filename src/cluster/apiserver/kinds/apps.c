@@ -40,9 +40,8 @@ static bool selector_rules(struct sl_field_errs *e, const struct sl_path *at, yy
     return true;
 }
 
-/* Pods of these go on and on. */
-static void lasting_rules(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *spec,
-                          const char *kind) {
+void api_lasting_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *spec,
+                       const char *kind) {
     static const char *const always[] = {"Always"};
     const char *policy = sl_json_str(spec, "template.spec.restartPolicy");
 
@@ -60,7 +59,7 @@ static void set_rules(struct sl_field_errs *e, const struct sl_path *at, yyjson_
         return;
     api_template_check(e, SL_PATH(at, "template"), sl_json_get(spec, "template"), SL_IN_TEMPLATE,
                        NULL);
-    lasting_rules(e, at, spec, "ReplicaSet");
+    api_lasting_check(e, at, spec, "ReplicaSet");
 }
 
 static void template_defaults(struct api_change *c) {
@@ -346,7 +345,7 @@ static void stateful_validate(struct api_change *c, yyjson_val *object) {
     if (selector_rules(e, at, spec, "statefulset", ""))
         api_template_check(e, SL_PATH(at, "template"), sl_json_get(spec, "template"),
                            SL_IN_STATEFUL, claims);
-    lasting_rules(e, at, spec, "StatefulSet");
+    api_lasting_check(e, at, spec, "StatefulSet");
     if (c->old && !sl_json_same_but(spec, sl_json_get(c->old, "spec"), may_change))
         sl_field_forbidden(
             e, at,
@@ -407,6 +406,15 @@ const struct api_builtin api_builtin_apps[] = {
      .status = true,
      .scale = true,
      .strategy = &stateful_strategy},
+    {.group = "apps",
+     .version = "v1",
+     .kind = "DaemonSet",
+     .plural = "daemonsets",
+     .shorts = "ds",
+     .categories = "all",
+     .namespaced = true,
+     .status = true,
+     .strategy = &api_daemon_strategy},
     {.group = "apps",
      .version = "v1",
      .kind = "ControllerRevision",

@@ -336,6 +336,7 @@ static const char *const pod_fields[] = {"spec.nodeName",
                                          "status.nominatedNodeName",
                                          NULL};
 static const char *const node_fields[] = {"spec.unschedulable?", NULL};
+static const char *const controller_fields[] = {"status.replicas", NULL};
 static const char *const namespace_fields[] = {"status.phase", NULL};
 static const char *const secret_fields[] = {"type", NULL};
 static const char *const service_fields[] = {"spec.clusterIP", "spec.type", NULL};
@@ -374,6 +375,16 @@ const struct api_builtin api_builtin_core[] = {
      .plural = "podtemplates",
      .namespaced = true,
      .strategy = &template_strategy},
+    {.version = "v1",
+     .kind = "ReplicationController",
+     .plural = "replicationcontrollers",
+     .shorts = "rc",
+     .categories = "all",
+     .namespaced = true,
+     .status = true,
+     .scale = true,
+     .strategy = &api_controller_strategy,
+     .selectable = controller_fields},
     {.version = "v1",
      .kind = "Node",
      .plural = "nodes",

@@ -148,6 +148,8 @@ struct api_kind {
      * core); api_kind_convert converts between the two, and objects are stored as the other kind.
      * NULL: its own. */
     struct api_kind *shares;
+    /* Between its versions, where they differ in more than their name; NULL. */
+    yyjson_mut_val *(*convert)(yyjson_val *object, const char *api_version, yyjson_mut_doc *doc);
     /* Nothing is stored; a POST is handled here (SelfSubjectAccessReview ...): the response is what
      * it makes of c->object. */
     void (*review)(struct api_change *c);

@@ -45,14 +45,15 @@ static const char *lower(struct sl_arena *a, const char *s) {
 
 /* "io.k8s.api.batch.v1.Job": the package follows from the first label of the group. */
 static const struct sl_schema *find_schema(struct sl_arena *a, struct sl_schemas *set,
-                                           const struct api_builtin *b) {
+                                           const struct api_builtin *b, const char *version) {
     const char *group = b->group && *b->group ? b->group : "core";
-    const char *base = strcmp(group, "apiextensions.k8s.io") == 0
-                           ? "io.k8s.apiextensions-apiserver.pkg.apis"
-                           : "io.k8s.api";
+    const char *base =
+        strcmp(group, "apiextensions.k8s.io") == 0     ? "io.k8s.apiextensions-apiserver.pkg.apis"
+        : strcmp(group, "apiregistration.k8s.io") == 0 ? "io.k8s.kube-aggregator.pkg.apis"
+                                                       : "io.k8s.api";
 
     return sl_schemas_find(set, sl_arena_printf(a, "%s.%.*s.%s.%s", base, (int)strcspn(group, "."),
-                                                group, b->version, b->kind));
+                                                group, version, b->kind));
 }
 
 static int add_builtin(struct sl_apiserver *s, struct sl_schemas *set, const struct api_builtin *b,
@@ -83,7 +84,7 @@ static int add_builtin(struct sl_apiserver *s, struct sl_schemas *set, const str
         k->shares = api_kind_find(s, "", b->shares);
     *v = (struct api_kind_version){
         .name = b->version,
-        .schema = find_schema(&o->arena, set, b),
+        .schema = find_schema(&o->arena, set, b, b->version),
         .served = true,
         .deprecated = b->deprecation != NULL,
         .deprecation = b->deprecation,
@@ -97,7 +98,13 @@ static int add_builtin(struct sl_apiserver *s, struct sl_schemas *set, const str
         v->status_replicas = ".status.replicas";
         v->label_selector = ".spec.selector";
     }
-    r = v->schema
+    if (b->older) {
+        k->convert = b->convert;
+        k->versions[k->n_versions] = *v;
+        k->versions[k->n_versions].name = b->older;
+        k->versions[k->n_versions++].schema = find_schema(&o->arena, set, b, b->older);
+    }
+    r = v->schema && k->versions[k->n_versions - 1].schema
             ? api_kind_add(s, k, err)
             : sl_err_set(err, SL_ENOENT, "no schema for %s/%s %s", k->group, b->version, b->kind);
     if (r < 0) {
@@ -108,8 +115,11 @@ static int add_builtin(struct sl_apiserver *s, struct sl_schemas *set, const str
 }
 
 int api_kinds_builtin(struct sl_apiserver *s, struct sl_schemas *set, struct sl_err *err) {
-    const struct api_builtin *const tables[] = {api_builtin_core, api_builtin_batch,
-                                                api_builtin_apps, api_builtin_misc};
+    const struct api_builtin *const tables[] = {
+        api_builtin_core,        api_builtin_batch,      api_builtin_apps,
+        api_builtin_misc,        api_builtin_networking, api_builtin_storage,
+        api_builtin_autoscaling, api_builtin_resource,   api_builtin_certificates,
+        api_builtin_flowcontrol, api_builtin_policies,   api_builtin_aggregation};
 
     for (size_t t = 0; t < SL_LEN(tables); t++) {
         for (const struct api_builtin *b = tables[t]; b->kind; b++) {

@@ -14,6 +14,9 @@
 /* One row of the tables. */
 struct api_builtin {
     const char *group, *version, *kind, *plural;
+    /* Another version that is served, and how objects become one of the other; NULL. */
+    const char *older;
+    yyjson_mut_val *(*convert)(yyjson_val *object, const char *api_version, yyjson_mut_doc *doc);
     const char *type;                /* the schema, without the package of the group and version */
     const char *shorts, *categories; /* "po", "all": separated by commas; NULL */
     bool namespaced, status, scale;
@@ -27,7 +30,9 @@ struct api_builtin {
 
 /* Each ended by a row without a kind. */
 extern const struct api_builtin api_builtin_core[], api_builtin_batch[], api_builtin_apps[],
-    api_builtin_misc[];
+    api_builtin_misc[], api_builtin_networking[], api_builtin_storage[], api_builtin_autoscaling[],
+    api_builtin_resource[], api_builtin_certificates[], api_builtin_flowcontrol[],
+    api_builtin_policies[], api_builtin_aggregation[];
 
 /* Is this write the first of the object? */
 static inline bool api_change_is_create(const struct api_change *c) {
@@ -137,6 +142,12 @@ void api_pod_warn(struct api_change *c, yyjson_val *object, const char *path);
 /* A count or "25%", as a number; -1 with an error if it is neither. */
 int64_t api_count_or_percent(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *v,
                              bool *ret_percent);
+/* Of a template whose pods go on and on: it restarts always and has no deadline. */
+void api_lasting_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *spec,
+                       const char *kind);
+
+/* ---- sets.c ---- */
+extern const struct api_strategy api_daemon_strategy, api_controller_strategy;
 
 /* ---- events.c ---- */
 extern const struct api_strategy api_event_strategy, api_new_event_strategy;
@@ -152,6 +163,11 @@ extern const struct api_strategy api_claim_strategy;
 /* Of a claim, or of a template of claims. */
 void api_claim_spec_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *spec);
 
+/* ---- storage.c ---- */
+/* A field with the name of a driver: of CSI, or of devices. */
+void api_driver_name_check(struct sl_field_errs *e, const struct sl_path *up, yyjson_val *object,
+                           const char *field);
+
 /* ---- job_check.c ---- */
 /* All but the selector, which templates of CronJobs have none of. */
 void api_job_spec_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *spec);
@@ -166,6 +182,15 @@ enum api_family { SL_FAMILY_NONE, SL_FAMILY_V4, SL_FAMILY_V6 };
 /* The same for "10.0.0.0/8". The family is returned if it can be parsed at all; NULL: not
  * needed. */
 const char *api_cidr_fault(const char *s, enum api_family *ret_family);
+/* An address in any form, also one with leading zeros. */
+bool api_is_address(const char *s);
+/* Is it written as Kubernetes writes it ("fe80::1")? If not, 'out' is that form, where it has one.
+ */
+#define API_ADDRESS_TEXT 64u
+bool api_address_canonical(const char *s, char out[API_ADDRESS_TEXT]);
+bool api_cidr_canonical(const char *s, char out[API_ADDRESS_TEXT]);
+/* Is the first network a part of the second, and not all of it? */
+bool api_cidr_inside(const char *inner, const char *outer);
 
 /* ---- service_check.c ---- */
 void api_service_check(struct api_change *c, yyjson_val *object);
@@ -179,5 +204,9 @@ void api_review_local_access(struct api_change *c);
 void api_review_rules(struct api_change *c);
 void api_review_self(struct api_change *c);
 void api_review_token(struct api_change *c);
+
+/* ---- pod/account.c ---- */
+/* What a pod that is created gets of its service account. */
+void api_admit_account(struct api_change *c, yyjson_mut_val *spec);
 
 #endif

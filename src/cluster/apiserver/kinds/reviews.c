@@ -168,9 +168,53 @@ void api_review_self(struct api_change *c) {
     set_status(c, status);
 }
 
+static void put_extra(struct api_change *c, yyjson_mut_val *extra, const char *key,
+                      const char *value) {
+    if (!*value)
+        return;
+    yyjson_mut_val *list = yyjson_mut_arr(c->doc);
+    yyjson_mut_arr_add_strcpy(c->doc, list, value);
+    yyjson_mut_obj_add(
+        extra,
+        yyjson_mut_strcpy(c->doc,
+                          sl_arena_printf(c->arena, "authentication.kubernetes.io/%s", key)),
+        list);
+}
+
+static yyjson_mut_val *bearer_info(struct api_change *c, const struct sl_api_bearer *b) {
+    const char *const groups[] = {"system:serviceaccounts",
+                                  sl_arena_printf(c->arena, "system:serviceaccounts:%s", b->ns),
+                                  NULL};
+    yyjson_mut_val *info = user_info(c, b->user, groups);
+    yyjson_mut_val *extra = yyjson_mut_obj(c->doc);
+
+    yyjson_mut_obj_add_strcpy(c->doc, info, "uid", b->uid);
+    put_extra(c, extra, "credential-id", sl_arena_printf(c->arena, "JTI=%s", b->id));
+    put_extra(c, extra, "node-name", b->node);
+    put_extra(c, extra, "node-uid", b->node_uid);
+    put_extra(c, extra, "pod-name", b->pod);
+    put_extra(c, extra, "pod-uid", b->pod_uid);
+    yyjson_mut_obj_add_val(c->doc, info, "extra", extra);
+    return info;
+}
+
+/* NULL-terminated; NULL: none were given. */
+static const char *const *asked_audiences(struct api_change *c) {
+    yyjson_mut_val *list = sl_json_mut_at(c->object, "spec.audiences"), *v;
+    const char **out = sl_arena_alloc0(c->arena, SL_API_AUDIENCES + 1, sizeof *out);
+    uint32_t n = 0;
+    size_t i, all;
+
+    yyjson_mut_arr_foreach (list, i, all, v)
+        if (n < SL_API_AUDIENCES)
+            out[n++] = sl_arena_strdup(c->arena, sl_json_mut_text(v));
+    return n ? out : NULL;
+}
+
 void api_review_token(struct api_change *c) {
-    const char *token = sl_json_mut_str(c->object, "spec.token"), *user;
+    const char *token = sl_json_mut_str(c->object, "spec.token");
     yyjson_mut_val *status = yyjson_mut_obj(c->doc);
+    struct sl_api_bearer b;
 
     if (!*token) {
         api_change_refuse(c, 400, "BadRequest",
@@ -178,15 +222,12 @@ void api_review_token(struct api_change *c) {
                           "authentication");
         return;
     }
-    user = sl_api_token_user(c->server, c->arena, token, c->now);
-    if (user) {
+    if (sl_api_token_read(c->server, c->arena, token, asked_audiences(c), c->now, &b)) {
         yyjson_mut_obj_add_bool(c->doc, status, "authenticated", true);
-        const char *ns = user + strlen("system:serviceaccount:");
-        const char *const groups[] = {
-            "system:serviceaccounts",
-            sl_arena_printf(c->arena, "system:serviceaccounts:%.*s", (int)strcspn(ns, ":"), ns),
-            NULL};
-        sl_json_mut_set(c->doc, status, "user", user_info(c, user, groups));
+        sl_json_mut_set(c->doc, status, "user", bearer_info(c, &b));
+        yyjson_mut_val *list = yyjson_mut_obj_add_arr(c->doc, status, "audiences");
+        for (const char *const *a = b.audiences; *a; a++)
+            yyjson_mut_arr_add_strcpy(c->doc, list, *a);
     } else {
         yyjson_mut_obj_add_str(c->doc, status, "error", "invalid bearer token");
         sl_json_mut_set(c->doc, status, "user", yyjson_mut_obj(c->doc));

@@ -401,6 +401,7 @@ static void pod_admit(struct api_change *c) {
                                 *sl_json_mut_str(spec, "serviceAccount")
                                     ? sl_json_mut_str(spec, "serviceAccount")
                                     : "default");
+        api_admit_account(c, spec);
         admit_priority(c, spec);
         admit_runtime(c, spec);
     } else { /* an update without it keeps the stored value */

@@ -9,7 +9,9 @@
  */
 #include <string.h>
 
+#include "cluster/apiserver/jwt.h"
 #include "cluster/apiserver/server.h"
+#include "cluster/apiserver/token.h"
 
 #define SEGMENTS 10u
 
@@ -214,6 +216,31 @@ static void version(struct api_rq *rq) {
     api_rq_answer(rq, 200);
 }
 
+/* Where others that are given tokens find how to check them. */
+static void openid_configuration(struct api_rq *rq) {
+    static const char *const lists[][2] = {{"response_types_supported", "id_token"},
+                                           {"subject_types_supported", "public"},
+                                           {"id_token_signing_alg_values_supported", "ES256"}};
+    struct sl_jw *w = &SL_JW(&rq->out);
+
+    sl_jw_object(w, NULL);
+    sl_jw_str(w, "issuer", SL_API_ISSUER);
+    sl_jw_strf(w, "jwks_uri", "https://%s/openid/v1/jwks", rq->s->address);
+    for (size_t i = 0; i < SL_LEN(lists); i++) {
+        sl_jw_array(w, lists[i][0]);
+        sl_jw_str(w, NULL, lists[i][1]);
+        sl_jw_end(w);
+    }
+    sl_jw_end(w);
+    api_rq_answer(rq, 200);
+}
+
+static void jwks(struct api_rq *rq) {
+    rq->type = "application/jwk-set+json";
+    api_jwks_put(rq->s->signer, &SL_JW(&rq->out));
+    api_rq_answer(rq, 200);
+}
+
 static bool reads(const struct api_rq *rq) {
     return strcmp(rq->method, "GET") == 0 || strcmp(rq->method, "HEAD") == 0;
 }
@@ -243,6 +270,12 @@ void api_route(struct api_rq *rq, const char *accept) {
             api_rq_not_found_text(rq);
     } else if (p.n == 1 && segment_is(&p, 0, "version")) {
         version(rq);
+    } else if (p.n == 2 && segment_is(&p, 0, ".well-known") &&
+               segment_is(&p, 1, "openid-configuration")) {
+        openid_configuration(rq);
+    } else if (p.n == 3 && segment_is(&p, 0, "openid") && segment_is(&p, 1, "v1") &&
+               segment_is(&p, 2, "jwks")) {
+        jwks(rq);
     } else if (segment_is(&p, 0, "healthz") || segment_is(&p, 0, "livez") ||
                segment_is(&p, 0, "readyz")) {
         reply_text(rq, "text/plain; charset=utf-8", "ok");

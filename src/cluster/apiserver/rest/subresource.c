@@ -33,7 +33,8 @@ static yyjson_mut_val *meta_of(yyjson_val *object, yyjson_mut_doc *doc) {
     return meta;
 }
 
-/* A selector as text; what is a text already stays it. */
+/* A selector as text; what is a text already stays it. The values of one that is a plain map (of a
+ * ReplicationController) are texts, those of others never are. */
 static void put_selector(yyjson_mut_doc *doc, yyjson_mut_val *status, yyjson_val *selector) {
     /* More than what an object's selector can become: a selector that is cut chooses more. */
     _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF(8 * SL_API_MAX_BODY);
@@ -42,7 +43,10 @@ static void put_selector(yyjson_mut_doc *doc, yyjson_mut_val *status, yyjson_val
         sl_json_mut_set_str(doc, status, "selector", sl_json_text(selector));
         return;
     }
-    api_selector_print(selector, &text);
+    if (yyjson_is_str(sl_json_size(selector) ? unsafe_yyjson_get_first(selector) + 1 : NULL))
+        api_labels_print(selector, &text);
+    else
+        api_selector_print(selector, &text);
     if (text.len && !sl_buf_full(&text))
         sl_json_mut_set_str(doc, status, "selector", sl_buf_str(&text));
 }
@@ -213,6 +217,8 @@ static void evict(struct api_sub_call *c) {
 
 #define TOKEN_MIN_SECONDS 600
 #define TOKEN_MAX_SECONDS (INT64_C(1) << 32)
+#define POD_TOKEN_SECONDS 3607 /* what admission puts into pods */
+#define POD_TOKEN_LIFE (INT64_C(365) * 24 * SL_HOUR)
 
 static void token_check(struct api_sub_call *c) {
     const char *name = sl_json_str(c->body, "metadata.name");
@@ -223,8 +229,45 @@ static void token_check(struct api_sub_call *c) {
                          "must match the service account name if specified");
 }
 
+/* False: it is not the one that is meant, and that was answered. */
+static bool take_bound(struct api_sub_call *c, yyjson_val *ref, const char *kind, yyjson_val *o,
+                       struct sl_api_token *t) {
+    const char *uid = sl_json_str(o, "metadata.uid"), *wanted = sl_json_str(ref, "uid"),
+               *account = sl_json_str(o, "spec.serviceAccountName"),
+               *node = sl_json_str(o, "spec.nodeName");
+
+    if (*wanted && strcmp(wanted, uid) != 0) {
+        refuse_call(c, 409, "Conflict",
+                    sl_arena_printf(c->arena,
+                                    "the UID in the bound object reference (%s) does not match the "
+                                    "UID in record. The object might have been deleted and then "
+                                    "recreated",
+                                    wanted));
+        return false;
+    }
+    if (strcmp(kind, "Pod") == 0 && *account && strcmp(account, c->name) != 0) {
+        refuse_call(c, 400, "BadRequest",
+                    sl_arena_printf(c->arena,
+                                    "cannot bind token for serviceaccount \"%s\" to pod running "
+                                    "with different serviceaccount name.",
+                                    c->name));
+        return false;
+    }
+    t->bound_kind = kind;
+    t->bound_name = sl_arena_strdup(c->arena, sl_json_str(o, "metadata.name"));
+    t->bound_uid = sl_arena_strdup(c->arena, uid);
+    if (*node && strcmp(kind, "Pod") == 0) {
+        _cleanup_(sl_json_docp) yyjson_doc *d =
+            api_kind_read(c->server, api_kind_find(c->server, "", "nodes"), "", node);
+        t->node_name = sl_arena_strdup(c->arena, node);
+        t->node_uid =
+            sl_arena_strdup(c->arena, d ? sl_json_str(yyjson_doc_get_root(d), "metadata.uid") : "");
+    }
+    return true;
+}
+
 /* A token may be bound to an object: then that has to be there. */
-static bool bound_is_there(struct api_sub_call *c, yyjson_val *ref) {
+static bool find_bound(struct api_sub_call *c, yyjson_val *ref, struct sl_api_token *t) {
     static const char *const kinds[][2] = {
         {"Pod", "pods"}, {"Secret", "secrets"}, {"Node", "nodes"}};
     const char *version = sl_json_str(ref, "apiVersion"), *kind = sl_json_str(ref, "kind"),
@@ -236,10 +279,10 @@ static bool bound_is_there(struct api_sub_call *c, yyjson_val *ref) {
         if (strcmp(version, "v1") != 0 || strcmp(kind, kinds[i][0]) != 0)
             continue;
         const struct api_kind *k = api_kind_find(c->server, "", kinds[i][1]);
-        yyjson_doc *there = api_kind_read(c->server, k, k->namespaced ? c->ns : "", name);
-        bool found = there;
-        yyjson_doc_free(there);
-        if (!found) {
+        _cleanup_(sl_json_docp) yyjson_doc *there =
+            api_kind_read(c->server, k, k->namespaced ? c->ns : "", name);
+        bool found = there && take_bound(c, ref, kinds[i][0], yyjson_doc_get_root(there), t);
+        if (!there) {
             refuse_call(c, 404, "NotFound",
                         sl_arena_printf(c->arena, "%s \"%s\" not found", kinds[i][1], name));
             c->no.details_kind = kinds[i][1];
@@ -254,6 +297,12 @@ static bool bound_is_there(struct api_sub_call *c, yyjson_val *ref) {
     return false;
 }
 
+static bool is_own(yyjson_val *audiences) {
+    return sl_json_size(audiences) == 0 ||
+           (sl_json_size(audiences) == 1 &&
+            strcmp(sl_json_text(yyjson_arr_get_first(audiences)), SL_API_ISSUER) == 0);
+}
+
 static void give_token(struct api_sub_call *c) {
     int64_t seconds = sl_json_int(c->body, "spec.expirationSeconds", 3600);
     const struct sl_path *at = SL_PATH(NULL, "spec");
@@ -261,6 +310,11 @@ static void give_token(struct api_sub_call *c) {
     yyjson_mut_val *spec, *status, *list;
     char stamp[SL_STAMP_TEXT];
     sl_time until;
+    struct sl_api_token token = {.ns = c->ns,
+                                 .name = c->name,
+                                 .uid = sl_json_str(c->object, "metadata.uid"),
+                                 .audiences = audiences,
+                                 .now = c->now};
 
     if (seconds < TOKEN_MIN_SECONDS)
         sl_field_invalid(c->errs, SL_PATH(at, "expirationSeconds"), sl_field_value_int(seconds),
@@ -268,9 +322,19 @@ static void give_token(struct api_sub_call *c) {
     if (seconds > TOKEN_MAX_SECONDS)
         sl_field_invalid(c->errs, SL_PATH(at, "expirationSeconds"), sl_field_value_int(seconds),
                          "may not specify a duration larger than 2^32 seconds");
-    if (c->errs->n || !bound_is_there(c, sl_json_at(c->body, "spec.boundObjectRef")))
+    if (c->errs->n || !find_bound(c, sl_json_at(c->body, "spec.boundObjectRef"), &token))
         return;
-    until = sl_time_add(c->now, seconds * SL_SEC);
+    until = token.until = sl_time_add(c->now, seconds * SL_SEC);
+    if (seconds == POD_TOKEN_SECONDS && token.bound_kind && token.node_name && is_own(audiences)) {
+        /* As on a cluster: for clients that read the file only once. */
+        token.warn_after = until;
+        token.until = sl_time_add(c->now, POD_TOKEN_LIFE);
+    }
+    const char *text = sl_api_token_new(c->server, c->arena, &token);
+    if (!*text) {
+        refuse_call(c, 400, "BadRequest", "the audiences are too long for a token");
+        return;
+    }
     c->answer = yyjson_mut_obj(c->doc);
     yyjson_mut_obj_add_str(c->doc, c->answer, "kind", "TokenRequest");
     yyjson_mut_obj_add_str(c->doc, c->answer, "apiVersion", "authentication.k8s.io/v1");
@@ -284,16 +348,14 @@ static void give_token(struct api_sub_call *c) {
         yyjson_mut_obj_add_val(c->doc, spec, "audiences", yyjson_val_mut_copy(c->doc, audiences));
     } else {
         list = yyjson_mut_obj_add_arr(c->doc, spec, "audiences");
-        yyjson_mut_arr_add_str(c->doc, list, "https://kubernetes.default.svc");
+        yyjson_mut_arr_add_str(c->doc, list, SL_API_ISSUER);
     }
     yyjson_mut_obj_add_int(c->doc, spec, "expirationSeconds", seconds);
     yyjson_val *bound = sl_json_at(c->body, "spec.boundObjectRef");
     yyjson_mut_obj_add_val(c->doc, spec, "boundObjectRef",
                            bound ? yyjson_val_mut_copy(c->doc, bound) : yyjson_mut_null(c->doc));
     status = yyjson_mut_obj_add_obj(c->doc, c->answer, "status");
-    yyjson_mut_obj_add_strcpy(
-        c->doc, status, "token",
-        sl_api_token_new(c->arena, c->ns, c->name, sl_json_str(c->object, "metadata.uid"), until));
+    yyjson_mut_obj_add_strcpy(c->doc, status, "token", text);
     yyjson_mut_obj_add_strcpy(c->doc, status, "expirationTimestamp", sl_stamp(until, stamp));
 }
 
@@ -302,7 +364,7 @@ static void give_token(struct api_sub_call *c) {
 #define CHANGES ((enum api_verbs)(SL_V_GET | SL_V_UPDATE | SL_V_PATCH))
 #define STREAMS ((enum api_verbs)(SL_V_GET | SL_V_CREATE))
 
-static const struct api_sub sub_status = {.name = "status", .verbs = CHANGES};
+static const struct api_sub sub_status = {.name = "status", .verbs = CHANGES, .of_status = true};
 static const struct api_sub sub_scale = {.name = "scale",
                                          .verbs = CHANGES,
                                          .group = "autoscaling",
@@ -316,6 +378,7 @@ static const struct {
     const char *plural;
     struct api_sub sub;
 } named[] = {
+    {"certificatesigningrequests", {.name = "approval", .verbs = CHANGES, .of_status = true}},
     {"namespaces", {.name = "finalize", .verbs = SL_V_UPDATE}},
     {"pods",
      {.name = "attach",
@@ -375,7 +438,7 @@ const struct api_sub *api_sub_each(const struct api_kind *k, const struct api_ki
                                    uint32_t *at) {
     for (; *at < SL_LEN(named); (*at)++) {
         uint32_t i = *at;
-        if (!k->crd && *k->group == '\0' && strcmp(named[i].plural, k->plural) == 0) {
+        if (!k->crd && strcmp(named[i].plural, k->plural) == 0) {
             (*at)++;
             return &named[i].sub;
         }

@@ -62,6 +62,7 @@ struct api_sub {
     const char *also;            /* another apiVersion that is taken; NULL */
     bool stream;                 /* GET is api_log_open ... */
     enum api_sub_stream upgrade; /* GET and POST request an upgrade */
+    bool of_status;              /* it changes the status alone */
     const char *refused;         /* it is known but not offered: 501 with this text on any verb */
 };
 

@@ -107,6 +107,10 @@ void api_selector_print(yyjson_val *selector, struct sl_buf *out) {
                 out);
 }
 
+void api_labels_print(yyjson_val *map, struct sl_buf *out) {
+    print_terms(map, NULL, out);
+}
+
 void api_cell_selector(yyjson_val *selector, const char *empty, struct sl_jw *out) {
     _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF_SHORT(SL_CELL_TEXT_MAX);
 
@@ -145,7 +149,8 @@ void api_cell_access_modes(yyjson_val *modes, struct sl_jw *out) {
 
 struct api_columns api_columns_of(const char *kind) {
     const struct api_kind_columns *const tables[] = {api_columns_core, api_columns_work,
-                                                     api_columns_misc};
+                                                     api_columns_misc, api_columns_groups,
+                                                     api_columns_scale};
 
     for (size_t t = 0; t < SL_LEN(tables); t++)
         for (const struct api_kind_columns *c = tables[t]; c->kind; c++)

@@ -45,6 +45,8 @@ void api_cell_int(yyjson_val *object, const char *path, struct sl_jw *out);
 void api_cell_containers(yyjson_val *pod_spec, const char *what, struct sl_jw *out);
 /* A label selector as kubectl takes it: "a=b,c in (d,e)". */
 void api_selector_print(yyjson_val *selector, struct sl_buf *out);
+/* "a=b,c=d": a selector that is a plain map. */
+void api_labels_print(yyjson_val *map, struct sl_buf *out);
 void api_cell_selector(yyjson_val *selector, const char *empty, struct sl_jw *out);
 /* "a=b,c=d": a map, sorted; "<none>" if it is empty. */
 void api_cell_labels(yyjson_val *map, struct sl_jw *out);
@@ -63,7 +65,8 @@ struct api_columns {
 /* By kind ("Pod"); the plain ones if it has none of its own. */
 struct api_columns api_columns_of(const char *kind);
 
-/* Columns per kind, ended by one without a kind: cells_core.c, cells_work.c, cells_misc.c. */
+/* Columns per kind, ended by one without a kind: cells_core.c, cells_work.c, cells_misc.c,
+ * cells_groups.c, cells_scale.c. */
 struct api_kind_columns {
     const char *kind;
     struct api_columns columns;
@@ -75,6 +78,7 @@ struct api_kind_columns {
         }                                                                                          \
     }
 extern const struct api_column api_columns_pod[9]; /* cells_pod.c */
-extern const struct api_kind_columns api_columns_core[], api_columns_work[], api_columns_misc[];
+extern const struct api_kind_columns api_columns_core[], api_columns_work[], api_columns_misc[],
+    api_columns_groups[], api_columns_scale[];
 
 #endif

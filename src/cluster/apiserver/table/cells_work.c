@@ -162,6 +162,43 @@ static const struct api_column stateful_sets[] = {
     TEMPLATE_COLUMNS(set),
 };
 
+SL_INT_CELL(daemon_wanted, "status.desiredNumberScheduled")
+SL_INT_CELL(daemon_current, "status.currentNumberScheduled")
+SL_INT_CELL(daemon_ready, "status.numberReady")
+SL_INT_CELL(daemon_updated, "status.updatedNumberScheduled")
+SL_INT_CELL(daemon_available, "status.numberAvailable")
+static void daemon_nodes(yyjson_val *o, sl_time now, struct sl_jw *out) {
+    (void)now;
+    api_cell_labels(sl_json_at(o, "spec.template.spec.nodeSelector"), out);
+}
+static const struct api_column daemon_sets[] = {
+    SL_COLUMN_NAME,
+    SL_COLUMN("Desired", "integer", "Number of nodes that should run a pod.", daemon_wanted),
+    SL_COLUMN("Current", "integer", "Number of those that run one.", daemon_current),
+    SL_COLUMN("Ready", "integer", "Number of those whose pod is ready.", daemon_ready),
+    SL_COLUMN("Up-to-date", "integer", "Number of those whose pod is of the latest template.",
+              daemon_updated),
+    SL_COLUMN("Available", "integer", "Number of those whose pod is available.", daemon_available),
+    SL_COLUMN("Node Selector", "string", "Labels of the nodes that it runs on.", daemon_nodes),
+    SL_COLUMN_AGE,
+    TEMPLATE_COLUMNS(set),
+    SELECTOR_COLUMN(set),
+};
+
+static void controller_selector(yyjson_val *o, sl_time now, struct sl_jw *out) {
+    (void)now;
+    api_cell_labels(sl_json_at(o, "spec.selector"), out);
+}
+static const struct api_column replication_controllers[] = {
+    SL_COLUMN_NAME,
+    SL_COLUMN("Desired", "integer", "Desired number of pods.", set_wanted),
+    SL_COLUMN("Current", "integer", "Number of pods.", set_current),
+    SL_COLUMN("Ready", "integer", "Number of ready pods.", set_ready),
+    SL_COLUMN_AGE,
+    TEMPLATE_COLUMNS(set),
+    SELECTOR_COLUMN(controller),
+};
+
 static void revision_owner(yyjson_val *o, sl_time now, struct sl_jw *out) {
     _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF_SHORT(SL_CELL_TEXT_MAX);
     size_t i, n;
@@ -280,6 +317,8 @@ const struct api_kind_columns api_columns_work[] = {
     SL_COLUMNS("Deployment", deployments),
     SL_COLUMNS("ReplicaSet", replica_sets),
     SL_COLUMNS("StatefulSet", stateful_sets),
+    SL_COLUMNS("DaemonSet", daemon_sets),
+    SL_COLUMNS("ReplicationController", replication_controllers),
     SL_COLUMNS("ControllerRevision", revisions),
     SL_COLUMNS("Lease", leases),
     SL_COLUMNS("PriorityClass", priorities),

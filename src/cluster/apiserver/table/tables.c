@@ -118,6 +118,8 @@ static void write_cell(const struct api_column *c, yyjson_val *object, sl_time n
     *steps = *steps > shown ? *steps - shown : 0;
 }
 
+#define API_VERSION_TEXT 128u
+
 /* ---- tables ---- */
 
 bool api_include_parse(const char *word, enum api_include *ret) {
@@ -175,11 +177,14 @@ void api_table_row(const struct api_kind *k, const struct api_kind_version *v, y
     struct sl_jw *w = &SL_JW(out);
     uint64_t steps = API_ROW_STEPS + sl_json_count(object);
 
-    if (k->shares) { /* cells are made of the form that is stored */
+    if (k->shares || k->convert) { /* cells are made of the form that is stored */
+        const struct api_kind *of = k->shares ? k->shares : k;
+        char form[API_VERSION_TEXT];
+        sl_fmt(form, sizeof form, "%s%s%s", of->group, *of->group ? "/" : "",
+               of->versions[of->storage].name);
         yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
         yyjson_mut_val *made;
-        if (api_kind_convert(k, object, k->shares->versions[k->shares->storage].name, doc, &made,
-                             NULL) == 0)
+        if (api_kind_convert(k, object, form, doc, &made, NULL) == 0)
             copy = yyjson_mut_val_imut_copy(made, NULL);
         yyjson_mut_doc_free(doc);
         shown = copy ? yyjson_doc_get_root(copy) : object;

@@ -271,7 +271,7 @@ static void gone(struct api_write *w) {
 }
 
 static void warn_orphans(struct api_write *w) {
-    if (api_strategy_of(w->rq->kind)->orphans && !*w->del.propagation)
+    if (strcmp(w->rq->kind->kind, "Job") == 0 && !*w->del.propagation)
         api_rq_warn(w->rq, "child pods are preserved by default when jobs are deleted; set "
                            "propagationPolicy=Background to remove them or set "
                            "propagationPolicy=Orphan to suppress this warning");

@@ -57,8 +57,8 @@ bool api_write_refused(struct api_write *w) {
     struct api_rq *rq = w->rq;
     const struct api_kind *k = rq->kind;
 
-    if (w->c.code && !*w->c.reason) {
-        api_rq_fail(rq, w->c.code, "", "%s", w->c.message);
+    if (w->c.code && (!*w->c.reason || w->c.code == 400)) { /* it has no details */
+        api_rq_fail(rq, w->c.code, w->c.reason, "%s", w->c.message);
         return true;
     }
     if (w->c.code) {
@@ -411,10 +411,11 @@ static void commit(struct api_write *w) {
     api_write_put(w, w->base ? 200 : 201);
 }
 
-/* An update through "status" changes the status, any other leaves it alone. */
+/* An update through "status", or another of its kind, changes the status; all else leaves it alone.
+ */
 static void separate(struct api_write *w) {
     yyjson_mut_doc *doc = w->c.doc;
-    bool status = strcmp(w->c.subresource, "status") == 0;
+    bool status = w->rq->sub && w->rq->sub->of_status;
     size_t i, n;
 
     if (!status) {

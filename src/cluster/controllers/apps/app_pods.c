@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What ReplicaSets and StatefulSets have to do with pods that are not theirs yet, or no longer; and
  * the writes that give pods to controllers, Jobs included. */
+#include <stddef.h>
 #include <string.h>
 
 #include "cluster/controllers/apps/apps.h"
@@ -34,17 +35,28 @@ static bool is_orphan(const struct cl_pod *p) {
 }
 
 void cl_apps_pod_changed(struct sl_cluster *c, struct cl_pod *p) {
-    uint32_t i = 0;
+    static const struct {
+        enum cl_kind kind;
+        enum cl_controller by;
+        size_t matcher; /* where it stands in the record */
+    } rows[] = {
+        {K_REPLICASET, CL_REPLICA_SETS, offsetof(struct cl_replicaset, matcher)},
+        {K_REPLICATION_CONTROLLER, CL_REPLICATION_CONTROLLERS,
+         offsetof(struct cl_replicaset, matcher)},
+        {K_STATEFULSET, CL_STATEFUL_SETS, offsetof(struct cl_statefulset, matcher)},
+        {K_DAEMONSET, CL_DAEMON_SETS, offsetof(struct cl_daemonset, matcher)},
+    };
 
-    if (!is_orphan(p))
-        return;
-    for (struct sl_rec *r; (r = sl_inf_each(c->inf, K_REPLICASET, &i));)
-        if (fits(r, &cl_rs_of(r)->matcher, false, p))
-            cl_adopt(&p->rec, &p->adopt, r);
-    i = 0;
-    for (struct sl_rec *r; (r = sl_inf_each(c->inf, K_STATEFULSET, &i));)
-        if (fits(r, &cl_ss_of(r)->matcher, true, p))
-            cl_adopt(&p->rec, &p->adopt, r);
+    for (size_t k = 0; k < SL_LEN(rows) && is_orphan(p); k++) {
+        uint32_t i = 0;
+        for (struct sl_rec *r;
+             cl_on(c, rows[k].by) && (r = sl_inf_each(c->inf, rows[k].kind, &i));) {
+            const struct cl_selector *s =
+                (const struct cl_selector *)(const void *)((const char *)r + rows[k].matcher);
+            if (fits(r, s, rows[k].kind == K_STATEFULSET, p))
+                cl_adopt(&p->rec, &p->adopt, r);
+        }
+    }
 }
 
 bool cl_adopt_pods(struct sl_cluster *c, struct sl_rec *r, const struct cl_selector *s,

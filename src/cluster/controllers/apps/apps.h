@@ -261,6 +261,96 @@ static inline struct cl_revision *cl_revision_of(struct sl_rec *r) {
 bool cl_revision_decode(void *ctx, struct sl_rec *r, yyjson_val *o);
 void cl_revision_done(struct sl_rec *r);
 bool cl_revision_build(void *ctx, struct sl_rec *r, struct sl_write *w);
+/* The next child that is one, NULL past the end; *at starts at sl_inf_children. */
+struct cl_revision *cl_next_revision(struct sl_rec **at);
+
+/* A controller whose template has a history. */
+struct cl_history {
+    struct sl_rec *rec;
+    const char *template, *annotations; /* JSON; annotations may be NULL */
+    const char *hash_label;             /* of its revisions */
+    uint64_t hash, digest;              /* of the template; the digest is for names */
+    int32_t *collisions;
+    int32_t limit; /* so many that are not in use are retained */
+    sl_time hold;  /* wall: none is made before */
+};
+/* The revision of the present template, planned if there is none; NULL: not yet there. */
+struct cl_revision *cl_history_revision(struct sl_cluster *c, const struct cl_history *h);
+void cl_history_forget(struct sl_cluster *c, const struct cl_history *h,
+                       bool (*in_use)(struct sl_cluster *c, const struct cl_history *h,
+                                      const struct cl_revision *v));
+/* The body of a planned one. */
+bool cl_history_put(struct sl_cluster *c, const struct cl_history *h, const struct sl_rec *child,
+                    struct sl_jw *b);
+/* The word that the name of its revision ends with. */
+void cl_history_hash(const struct cl_history *h, char out[DP_HASH]);
+
+/* ---- DaemonSets ---- */
+
+struct cl_ds_status { /* compared as bytes */
+    int64_t observed, desired, current, misscheduled, ready, updated, available, unavailable;
+    int64_t collisions; /* -1: absent */
+};
+
+struct cl_daemonset {
+    struct sl_rec rec;
+    struct cl_selector matcher;
+    char *template, *annotations;      /* JSON */
+    char *max_unavailable, *max_surge; /* JSON of a number or a text */
+    void *class;                       /* of its pods (cl_scheduler.class_of); NULL: none yet */
+    uint64_t matcher_hash, template_hash, template_digest, class_hash;
+    int32_t min_ready, history;
+    int64_t generation; /* of the template, an annotation; -1: none */
+    bool on_delete;
+    struct cl_ds_status seen, now;
+    int32_t collisions;
+    char *revision;  /* the word of the present one; NULL: it is not there yet */
+    uint64_t number; /* of the next pod's name */
+    char *failure;   /* why the last pod could not be made; NULL: it could */
+    sl_time hold;    /* wall: no pods are made before */
+    sl_time kill_at; /* wall: failed pods are not deleted before */
+    sl_span kill_pause;
+    bool adoption_checked;
+};
+static inline struct cl_daemonset *cl_ds_of(struct sl_rec *r) {
+    return SL_CONTAINER_OF(r, struct cl_daemonset, rec);
+}
+bool cl_ds_decode(void *ctx, struct sl_rec *r, yyjson_val *o);
+void cl_ds_changed(void *ctx, struct sl_rec *r);
+void cl_ds_gone(void *ctx, struct sl_rec *r);
+void cl_ds_done(struct sl_rec *r);
+bool cl_ds_build(void *ctx, struct sl_rec *r, struct sl_write *w);
+void cl_ds_written(void *ctx, struct sl_rec *r, const struct sl_write *w, enum sl_written how,
+                   const struct sl_kube_reply *reply);
+bool cl_ds_child(void *ctx, struct sl_rec *r, struct sl_rec *child, struct sl_jw *body);
+void cl_ds_child_written(void *ctx, struct sl_rec *r, struct sl_rec *child, enum sl_written how,
+                         const struct sl_kube_reply *reply);
+/* Gives back what they have of the scheduler, while that is there. */
+void cl_ds_stop(struct sl_cluster *c);
+/* A node came, changed or went. */
+void cl_ds_nodes_changed(struct sl_cluster *c);
+
+/* A node of a DaemonSet, with its pods there, the oldest first. */
+struct cl_ds_node {
+    sl_sym name;
+    enum cl_daemon_fit fit;
+    uint32_t first, n; /* in 'pods' */
+};
+struct cl_ds_view {
+    SL_VEC(struct cl_ds_node) nodes;
+    SL_VEC(struct cl_pod *) pods; /* by node, then age */
+    sl_time next;                 /* wall; 0: none */
+};
+/* daemonset_roll.c: one step of a rolling update. */
+void cl_ds_roll(struct sl_cluster *c, struct cl_daemonset *s, struct cl_ds_view *v);
+/* daemonset.c */
+bool cl_ds_is_new(const struct cl_daemonset *s, const struct cl_pod *p);
+bool cl_ds_available(struct sl_cluster *c, const struct cl_daemonset *s, const struct cl_pod *p,
+                     struct cl_ds_view *v);
+void cl_ds_make_pod(struct sl_cluster *c, struct cl_daemonset *s, sl_sym node);
+void cl_ds_remove_pod(struct cl_daemonset *s, struct cl_pod *p);
+int32_t cl_ds_surge(const struct cl_daemonset *s, int64_t nodes);
+int32_t cl_ds_may_miss(const struct cl_daemonset *s, int64_t nodes);
 
 /* A PersistentVolumeClaim. */
 struct cl_claim {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ReplicaSets: keep the desired number of pods. Pods in flight count from the moment they are
- * planned, those to be deleted no longer do; so a reconciliation of stale state neither creates nor
- * deletes twice.
+ * ReplicaSets, and ReplicationControllers, which were before them: keep the desired number of pods.
+ * Pods in flight count from the moment they are planned, those to be deleted no longer do; so a
+ * reconciliation of stale state neither creates nor deletes twice.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,11 +12,18 @@
 #include "core/base/collection/hash.h"
 #include "core/base/fmt.h"
 
-#define CONTROLLER "replicaset-controller"
 #define BURST 500
 #define WRITE_WISH 1u
 #define WRITE_ADOPTION 2u
 #define WRITE_STATUS 3u
+
+static bool is_rc(const struct cl_replicaset *rs) {
+    return rs->rec.kind == K_REPLICATION_CONTROLLER;
+}
+
+static const char *controller_of(const struct cl_replicaset *rs) {
+    return is_rc(rs) ? "replication-controller" : "replicaset-controller";
+}
 
 static int32_t annotated(yyjson_val *o, const char *key) {
     const char *s = sl_json_annotation(o, key);
@@ -62,7 +69,10 @@ bool cl_rs_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     if (!rs->matcher.arena.ceiling)
         cl_selector_init(&rs->matcher);
     if (chooser != rs->matcher_hash) {
-        cl_selector_read(&rs->matcher, yyjson_obj_get(spec, "selector"));
+        if (is_rc(rs)) /* its selector is a map of labels */
+            cl_selector_read_map(&rs->matcher, yyjson_obj_get(spec, "selector"));
+        else
+            cl_selector_read(&rs->matcher, yyjson_obj_get(spec, "selector"));
         rs->matcher_hash = chooser;
         rs->adoption_checked = false;
     }
@@ -224,7 +234,7 @@ static void remove_pods(struct sl_cluster *c, struct cl_replicaset *rs, uint32_t
         qsort(v.v, v.n, sizeof v.v[0], goes_first);
     for (uint32_t i = 0; i < v.n && i < many; i++) {
         if (!v.v[i].p->rec.create_planned)
-            sl_rec_event(&rs->rec, CONTROLLER, false, "SuccessfulDelete", "Deleted pod: %s",
+            sl_rec_event(&rs->rec, controller_of(rs), false, "SuccessfulDelete", "Deleted pod: %s",
                          v.v[i].p->rec.name);
         sl_rec_plan_delete(&v.v[i].p->rec);
     }
@@ -267,12 +277,13 @@ void cl_rs_child_written(void *ctx, struct sl_rec *r, struct sl_rec *child, enum
     struct cl_replicaset *rs = cl_rs_of(r);
 
     if (how == SL_WRITTEN) {
-        sl_rec_event(r, CONTROLLER, false, "SuccessfulCreate", "Created pod: %s", child->name);
+        sl_rec_event(r, controller_of(rs), false, "SuccessfulCreate", "Created pod: %s",
+                     child->name);
         sl_freep(&rs->failure);
     } else if (how == SL_WRITE_REFUSED) {
         sl_freep(&rs->failure);
         rs->failure = cl_message_of(reply);
-        sl_rec_event(r, CONTROLLER, true, "FailedCreate", "Error creating: %s", rs->failure);
+        sl_rec_event(r, controller_of(rs), true, "FailedCreate", "Error creating: %s", rs->failure);
     } else if (how == SL_WRITE_GONE) {
         rs->hold = c->client->wall + SL_SEC;
     }
@@ -292,7 +303,7 @@ static struct count count_pods(struct sl_cluster *c, struct cl_replicaset *rs) {
     struct cl_rs_status *now = &rs->now;
     struct count n = {0};
 
-    *now = (struct cl_rs_status){.observed = rs->rec.generation};
+    *now = (struct cl_rs_status){.observed = rs->rec.generation, .going = is_rc(rs) ? -1 : 0};
     for (struct cl_pod *p; (p = cl_next_pod(&at));) {
         if (!is_ours(rs, p)) {
             cl_release(&p->rec, &p->adopt);
@@ -303,7 +314,7 @@ static struct count count_pods(struct sl_cluster *c, struct cl_replicaset *rs) {
         n.active += cl_pod_active(p);
         n.planned += p->rec.create_planned;
         n.doomed += p->rec.delete_planned && !p->rec.deleting;
-        now->going += !p->rec.create_planned && p->rec.deleting;
+        now->going += !is_rc(rs) && !p->rec.create_planned && p->rec.deleting;
         if (p->rec.create_planned || p->rec.deleting)
             continue;
         now->replicas++;
@@ -331,11 +342,9 @@ static void plan_status(struct sl_cluster *c, struct cl_replicaset *rs) {
         sl_rec_write(&rs->rec);
 }
 
-void cl_rs_changed(void *ctx, struct sl_rec *r) {
-    struct sl_cluster *c = ctx;
-    struct cl_replicaset *rs = cl_rs_of(r);
+static void sync_pods(struct sl_cluster *c, struct cl_replicaset *rs) {
+    struct sl_rec *r = &rs->rec;
     struct count n = count_pods(c, rs);
-    struct sl_rec *owner = sl_rec_owner(r);
 
     if (!rs->adoption_checked && !r->deleting) {
         rs->adoption_checked = true;
@@ -352,6 +361,12 @@ void cl_rs_changed(void *ctx, struct sl_rec *r) {
         n.next = rs->hold;
     sl_rec_reconcile_at(r, n.next);
     plan_status(c, rs);
+}
+
+/* To whom it belongs. */
+static void sync_owner(struct sl_cluster *c, struct cl_replicaset *rs) {
+    struct sl_rec *r = &rs->rec, *owner = sl_rec_owner(r);
+
     if (owner && owner->kind == K_DEPLOYMENT) {
         if (!cl_selector_matches(&cl_dp_of(owner)->matcher, rs->labels))
             cl_release(r, &rs->adoption);
@@ -363,6 +378,15 @@ void cl_rs_changed(void *ctx, struct sl_rec *r) {
                 cl_selector_matches(&cl_dp_of(d)->matcher, rs->labels))
                 cl_adopt(r, &rs->adoption, d);
     }
+}
+
+void cl_rs_changed(void *ctx, struct sl_rec *r) {
+    struct sl_cluster *c = ctx;
+
+    if (is_rc(cl_rs_of(r)) || cl_on(c, CL_REPLICA_SETS))
+        sync_pods(c, cl_rs_of(r));
+    if (!is_rc(cl_rs_of(r)) && cl_on(c, CL_DEPLOYMENTS))
+        sync_owner(c, cl_rs_of(r));
 }
 
 /* ---- writing ---- */
@@ -389,7 +413,8 @@ static void build_status(struct cl_replicaset *rs, struct sl_write *w) {
     cl_count_put(j, "fullyLabeledReplicas", s->labeled, false);
     cl_count_put(j, "readyReplicas", s->ready, false);
     cl_count_put(j, "availableReplicas", s->available, false);
-    cl_count_put(j, "terminatingReplicas", s->going, true);
+    if (!is_rc(rs))
+        cl_count_put(j, "terminatingReplicas", s->going, true);
     cl_count_put(j, "observedGeneration", s->observed, true);
     if (rs->desired_conditions.n)
         cl_conditions_put(j, &rs->desired_conditions);
@@ -410,7 +435,7 @@ bool cl_rs_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
         w->tag = WRITE_ADOPTION;
         return true;
     }
-    if (!status_differs(rs))
+    if (!status_differs(rs) || (!is_rc(rs) && !cl_on(c, CL_REPLICA_SETS)))
         return false;
     build_status(rs, w);
     w->tag = WRITE_STATUS;

@@ -16,110 +16,26 @@
 
 /* ---- revisions ---- */
 
-bool cl_revision_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
-    struct cl_revision *v = cl_revision_of(r);
-    yyjson_val *template = sl_json_at(o, "data.spec.template");
-    _cleanup_(sl_json_mut_docp) yyjson_mut_doc *d = yyjson_mut_doc_new(NULL);
-    yyjson_mut_val *t = yyjson_val_mut_copy(d, template);
-
-    (void)ctx;
-    (void)yyjson_mut_obj_remove_key(t, "$patch");
-    yyjson_mut_doc_set_root(d, t);
-    _cleanup_(sl_json_docp) yyjson_doc *plain = yyjson_mut_doc_imut_copy(d, NULL);
-    free(v->template);
-    v->template = cl_text_of(yyjson_doc_get_root(plain));
-    v->hash = sl_json_hash(1, yyjson_doc_get_root(plain));
-    v->revision = sl_json_int(o, "revision", 0);
-    if (v->revision >= v->pending_revision)
-        v->pending_revision = 0;
-    return true;
-}
-
-void cl_revision_done(struct sl_rec *r) {
-    sl_freep(&cl_revision_of(r)->template);
-}
-
-bool cl_revision_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
-    (void)ctx;
-    const struct cl_revision *v = cl_revision_of(r);
-
-    if (!v->pending_revision)
-        return false;
-    sl_rec_build_guarded(r, NULL, w);
-    sl_jw_end(&w->json);
-    sl_jw_int(&w->json, "revision", v->pending_revision);
-    return true;
-}
-
-/* The next one of the set, NULL past the end. */
-static struct cl_revision *next(struct sl_rec **at) {
-    while (*at) {
-        struct sl_rec *r = *at;
-        *at = r->next;
-        if (r->kind == K_REVISION)
-            return cl_revision_of(r);
-    }
-    return NULL;
-}
-
-static void hash_text(const struct cl_statefulset *s, char out[DP_HASH]) {
-    static const char letters[] = "bcdfghjklmnpqrstvwxz2456789";
-    uint64_t h =
-        sl_digest_u64(s->template_digest, (uint64_t)(s->collisions > 0 ? s->collisions : 0));
-
-    sl_fmt(out, DP_HASH, "%u", (unsigned)(h ^ h >> 32));
-    for (char *p = out; *p; p++)
-        *p = letters[(unsigned char)*p % (sizeof letters - 1)];
-}
-
-static void revision_name(const struct cl_statefulset *s, char out[SL_REC_NAME]) {
-    char hash[DP_HASH];
-
-    hash_text(s, hash);
-    sl_fmt(out, SL_REC_NAME, "%.*s-%s", (int)(SL_REC_NAME - 2 - strlen(hash)), s->rec.name, hash);
-}
-
-static int64_t newest(const struct sl_cluster *c, const struct cl_statefulset *s) {
-    struct sl_rec *at = sl_inf_children(c->inf, sl_rec_uid(s->rec.uid), NULL);
-    int64_t max = 0;
-
-    for (struct cl_revision *v; (v = next(&at));) {
-        int64_t is = v->pending_revision > v->revision ? v->pending_revision : v->revision;
-        max = !v->rec.create_planned && is > max ? is : max;
-    }
-    return max;
+static struct cl_history history_of(struct cl_statefulset *s) {
+    return (struct cl_history){.rec = &s->rec,
+                               .template = s->template,
+                               .annotations = s->annotations,
+                               .hash_label = "controller.kubernetes.io/hash",
+                               .hash = s->template_hash,
+                               .digest = s->template_digest,
+                               .collisions = &s->collisions,
+                               .limit = s->history,
+                               .hold = s->hold};
 }
 
 struct cl_revision *cl_ss_revision(struct sl_cluster *c, struct cl_statefulset *s) {
-    struct sl_rec *at = sl_inf_children(c->inf, sl_rec_uid(s->rec.uid), NULL);
-    struct cl_revision *same = NULL;
-    int64_t max = newest(c, s);
-    char name[SL_REC_NAME];
+    struct cl_history h = history_of(s);
 
-    if (s->collisions < 0)
-        s->collisions = 0;
-    for (struct cl_revision *v; (v = next(&at));) {
-        if (v->rec.create_planned)
-            return NULL;
-        if (v->hash == s->template_hash && !v->rec.deleting && !v->rec.delete_planned &&
-            (!same || v->revision > same->revision))
-            same = v;
-    }
-    if (same && same->revision < max && !same->pending_revision) { /* back to what was before */
-        same->pending_revision = max + 1;
-        sl_rec_write(&same->rec);
-    }
-    if (same || s->rec.deleting || s->hold > c->client->wall)
-        return same; /* one that is going gets none: it would be planned again and again */
-    for (revision_name(s, name); sl_inf_find_sym(c->inf, K_REVISION, s->rec.ns, name);
-         revision_name(s, name))
-        s->collisions++;
-    (void)sl_rec_plan_create(&s->rec, K_REVISION, name);
-    return NULL;
+    return cl_history_revision(c, &h);
 }
 
-static bool in_use(struct sl_cluster *c, const struct cl_statefulset *s,
-                   const struct cl_revision *v) {
+static bool in_use(struct sl_cluster *c, const struct cl_history *h, const struct cl_revision *v) {
+    const struct cl_statefulset *s = SL_CONTAINER_OF(h->rec, const struct cl_statefulset, rec);
     struct sl_rec *at = sl_inf_children(c->inf, sl_rec_uid(s->rec.uid), NULL);
 
     if (strcmp(v->rec.name, s->now_current) == 0 || strcmp(v->rec.name, s->now_update) == 0 ||
@@ -132,61 +48,9 @@ static bool in_use(struct sl_cluster *c, const struct cl_statefulset *s,
 }
 
 void cl_ss_forget_revisions(struct sl_cluster *c, struct cl_statefulset *s) {
-    for (;;) {
-        struct sl_rec *at = sl_inf_children(c->inf, sl_rec_uid(s->rec.uid), NULL);
-        struct cl_revision *oldest = NULL;
-        int32_t n = 0;
-        for (struct cl_revision *v; (v = next(&at));) {
-            if (v->rec.create_planned || v->rec.deleting || v->rec.delete_planned ||
-                in_use(c, s, v))
-                continue;
-            n++;
-            if (!oldest || v->revision < oldest->revision)
-                oldest = v;
-        }
-        if (n <= s->history)
-            return;
-        sl_rec_plan_delete(&oldest->rec);
-    }
-}
+    struct cl_history h = history_of(s);
 
-static bool put_revision(struct sl_cluster *c, struct cl_statefulset *s, struct sl_rec *child,
-                         struct sl_jw *b) {
-    _cleanup_(sl_json_docp) yyjson_doc *t = yyjson_read(s->template, strlen(s->template), 0);
-    yyjson_val *template = yyjson_doc_get_root(t),
-               *labels = sl_json_at(template, "metadata.labels"), *k, *v;
-    char name[SL_REC_NAME], hash[DP_HASH];
-    size_t i, n;
-
-    revision_name(s, name);
-    hash_text(s, hash);
-    if (strcmp(name, child->name) != 0)
-        return false;
-    sl_jw_object(b, NULL);
-    sl_jw_str(b, "apiVersion", "apps/v1");
-    sl_jw_str(b, "kind", "ControllerRevision");
-    sl_jw_object(b, "metadata");
-    sl_jw_str(b, "name", name);
-    sl_jw_object(b, "labels");
-    sl_obj_foreach (labels, i, n, k, v)
-        sl_jw_val(b, sl_json_text(k), v);
-    sl_jw_str(b, "controller.kubernetes.io/hash", hash);
-    sl_jw_end(b);
-    if (s->annotations)
-        sl_jw_raw(b, "annotations", s->annotations);
-    sl_jw_array(b, "ownerReferences");
-    sl_rec_put_owner(b, &s->rec);
-    sl_jw_end(b);
-    sl_jw_end(b);
-    sl_jw_int(b, "revision", newest(c, s) + 1);
-    sl_jw_object(b, "data");
-    sl_jw_object(b, "spec");
-    sl_jw_object(b, "template");
-    sl_obj_foreach (template, i, n, k, v)
-        sl_jw_val(b, sl_json_text(k), v);
-    sl_jw_str(b, "$patch", "replace");
-    sl_jw_end_to(b, 0);
-    return true;
+    cl_history_forget(c, &h, in_use);
 }
 
 /* ---- claims ---- */
@@ -250,6 +114,8 @@ bool cl_claim_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
     struct sl_cluster *c = ctx;
     const struct cl_claim *k = cl_claim_of(r);
 
+    if (r->deleting && !cl_on(c, CL_CLAIM_PROTECTION))
+        return false;
     if (r->deleting && k->protected && !k->unused) { /* does a pod use it? */
         sl_inf_build_read(c->inf, K_POD, sl_rec_ns(r), NULL, w);
         return true;
@@ -537,8 +403,10 @@ bool cl_ss_child(void *ctx, struct sl_rec *r, struct sl_rec *child, struct sl_jw
     struct sl_cluster *c = ctx;
     struct cl_statefulset *s = cl_ss_of(r);
 
-    if (child->kind == K_REVISION)
-        return put_revision(c, s, child, body);
+    if (child->kind == K_REVISION) {
+        struct cl_history h = history_of(s);
+        return cl_history_put(c, &h, child, body);
+    }
     if (child->kind == K_CLAIM ? put_claim(s, child, body) : put_pod(c, s, child, body))
         return true;
     s->hold = c->client->wall + SL_SEC; /* as soon as it can be made */

@@ -9,7 +9,8 @@ static void background_start(struct sl_cluster *c) {
 static void background_turn(struct sl_cluster *c) {
     cl_bootstrap_turn(c);
     cl_event_expiry_turn(c);
-    cl_pod_gc_turn(c);
+    if (cl_on(c, CL_POD_GARBAGE))
+        cl_pod_gc_turn(c);
 }
 
 static sl_time background_next(const struct sl_cluster *c) {
@@ -19,9 +20,9 @@ static sl_time background_next(const struct sl_cluster *c) {
                                     e->event_expiry.call.v    ? SL_TIME_NEVER
                                     : e->event_expiry.stale.n ? c->client->mono
                                                               : e->event_expiry.due,
-                                    e->pod_gc.call.v   ? SL_TIME_NEVER
-                                    : e->pod_gc.pods.n ? c->client->mono
-                                                       : e->pod_gc.due,
+                                    e->pod_gc.call.v || !cl_on(c, CL_POD_GARBAGE) ? SL_TIME_NEVER
+                                    : e->pod_gc.pods.n                            ? c->client->mono
+                                                                                  : e->pod_gc.due,
                                 };
 
     for (size_t i = 0; i < SL_LEN(v) && c->inf->ready; i++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a cluster has from the beginning, made at every start: namespaces, the priority classes of
- * the system, the service of the API. Whatever is there already stays as it is.
+ * What a cluster has from the beginning, made at every start: namespaces, and the priority classes
+ * of the system. Whatever is there already stays as it is.
  */
 #include <stdio.h>
 #include <string.h>
@@ -41,23 +41,6 @@ static const struct {
           "For pods that a node cannot do without; they must not be moved from it."),
     CLASS("system-cluster-critical", 2000000000,
           "For pods that the cluster cannot do without, on whichever node they run."),
-    {"/api/v1/namespaces/default/services", SL_JSON_CONST({
-         "apiVersion" : "v1",
-         "kind" : "Service",
-         "metadata" : {
-             "name" : "kubernetes",
-             "labels" : {"component" : "apiserver", "provider" : "kubernetes"}
-         },
-         "spec" : {
-             "type" : "ClusterIP",
-             "clusterIP" : "10.96.0.1",
-             "clusterIPs" : ["10.96.0.1"],
-             "ipFamilies" : ["IPv4"],
-             "ipFamilyPolicy" : "SingleStack",
-             "sessionAffinity" : "None",
-             "ports" : [ {"name" : "https", "protocol" : "TCP", "port" : 443, "targetPort" : 6443} ]
-         }
-     })},
 };
 
 #define PAUSE_MIN (100 * SL_MSEC)

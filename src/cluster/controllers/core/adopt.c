@@ -43,6 +43,12 @@ void cl_selector_read(struct cl_selector *s, yyjson_val *selector) {
               s->rules.n > 0 && !sl_arena_full(&s->arena);
 }
 
+void cl_selector_read_map(struct cl_selector *s, yyjson_val *labels) {
+    sl_arena_clear(&s->arena);
+    s->some = cl_rules_read(&s->arena, labels, NULL, &s->rules) && s->rules.n > 0 &&
+              !sl_arena_full(&s->arena);
+}
+
 bool cl_selector_matches(const struct cl_selector *s, const char *labels) {
     _cleanup_(sl_json_docp) yyjson_doc *d = labels ? yyjson_read(labels, strlen(labels), 0) : NULL;
 

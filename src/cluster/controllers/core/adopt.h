@@ -27,6 +27,8 @@ void cl_labels_read(struct sl_arena *a, yyjson_val *map, struct sl_labels *ret);
 void cl_selector_init(struct cl_selector *s);
 void cl_selector_done(struct cl_selector *s);
 void cl_selector_read(struct cl_selector *s, yyjson_val *selector);
+/* From a map of labels, as ReplicationControllers have it. */
+void cl_selector_read_map(struct cl_selector *s, yyjson_val *labels);
 /* labels: the JSON text of a map, NULL for none. */
 bool cl_selector_matches(const struct cl_selector *s, const char *labels);
 

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "cluster/controllers/apps/apps.h"
 #include "cluster/controllers/background/background.h"
 #include "cluster/controllers/core/names.h"
 #include "cluster/controllers/core/pod.h"
@@ -20,6 +21,41 @@ static void on_written(void *ctx, struct sl_rec *r, const struct sl_write *w, en
                SL_I("status", reply->status));
 }
 
+/* Nodes are the scheduler's, and DaemonSets have pods on them. */
+static void node_changed(void *ctx, struct sl_rec *r) {
+    struct sl_cluster *c = ctx;
+
+    if (c->spec.scheduler->node.reconcile)
+        c->spec.scheduler->node.reconcile(ctx, r);
+    cl_ds_nodes_changed(c);
+}
+
+static void node_gone(void *ctx, struct sl_rec *r) {
+    struct sl_cluster *c = ctx;
+
+    if (c->spec.scheduler->node.deleted)
+        c->spec.scheduler->node.deleted(ctx, r);
+    cl_ds_nodes_changed(c);
+}
+
+/* Kinds that one controller alone acts on: without it they are only read. */
+static void switch_off(struct sl_cluster *c) {
+    static const struct {
+        enum cl_kind kind;
+        enum cl_controller by;
+    } rows[] = {{K_CRONJOB, CL_CRON_JOBS},
+                {K_DEPLOYMENT, CL_DEPLOYMENTS},
+                {K_DAEMONSET, CL_DAEMON_SETS},
+                {K_REPLICATION_CONTROLLER, CL_REPLICATION_CONTROLLERS},
+                {K_STATEFULSET, CL_STATEFUL_SETS}};
+
+    for (size_t i = 0; i < SL_LEN(rows); i++)
+        if (!cl_on(c, rows[i].by)) {
+            c->kinds[rows[i].kind].reconcile = NULL;
+            c->kinds[rows[i].kind].build = NULL;
+        }
+}
+
 struct sl_cluster *sl_cluster_new(const struct sl_cluster_spec *spec) {
     struct sl_cluster *c = sl_alloc0(1, sizeof *c);
 
@@ -28,6 +64,9 @@ struct sl_cluster *sl_cluster_new(const struct sl_cluster_spec *spec) {
     c->client = spec->client;
     memcpy(c->kinds, cl_kinds, sizeof c->kinds);
     c->kinds[K_NODE] = spec->scheduler->node;
+    c->kinds[K_NODE].reconcile = node_changed;
+    c->kinds[K_NODE].deleted = node_gone;
+    switch_off(c);
     c->parts[0] = &spec->scheduler->part;
     c->parts[1] = &cl_gc_part;
     c->parts[2] = &cl_background_part;
@@ -56,11 +95,13 @@ void sl_cluster_free(struct sl_cluster *c) {
     if (!c)
         return;
     sl_inf_stop(c->inf);
+    cl_ds_stop(c);
     for (uint32_t i = 0; i < CL_N_PARTS; i++)
         if (c->parts[i]->stop)
             c->parts[i]->stop(c);
     sl_inf_free(c->inf);
     sl_vec_free(&c->jobs_with_selector);
+    sl_map_done(&c->service_pairs);
     sl_freep(&c);
 }
 

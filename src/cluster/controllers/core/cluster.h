@@ -11,17 +11,50 @@
 #ifndef SL_CLUSTER_CONTROLLERS_CORE_CLUSTER_H
 #define SL_CLUSTER_CONTROLLERS_CORE_CLUSTER_H
 
+#include "core/base/err.h"
 #include "kube/client/port.h"
 
 struct sl_cluster;
 struct cl_scheduler;
+
+/* What can be switched off, where another component does the same; in the order of the table of
+ * names (controllers.c). */
+enum cl_controller {
+    CL_CRON_JOBS,
+    CL_DAEMON_SETS,
+    CL_DEPLOYMENTS,
+    CL_ENDPOINTS,
+    CL_ENDPOINT_SLICES,
+    CL_ENDPOINT_MIRRORS,
+    CL_GARBAGE,
+    CL_JOBS,
+    CL_SCHEDULER,
+    CL_NAMESPACES,
+    CL_CLAIM_PROTECTION,
+    CL_POD_GARBAGE,
+    CL_REPLICA_SETS,
+    CL_REPLICATION_CONTROLLERS,
+    CL_ROOT_CA,
+    CL_SERVICE_ACCOUNTS,
+    CL_STATEFUL_SETS,
+    CL_JOB_TTL,
+    CL_CONTROLLERS,
+};
+#define CL_OFF(controller) (UINT32_C(1) << (controller))
 
 struct sl_cluster_spec {
     struct sl_kube_client *client;
     const struct cl_scheduler *scheduler; /* &sl_scheduler (cluster/scheduler/scheduler.h) */
     uint64_t seed;                        /* for names and jitter */
     const char *ca; /* PEM of the API server's CA, for pods; must stay; NULL: none */
+    uint32_t off;   /* CL_OFF of each that is switched off */
 };
+
+/* From a list as that of kube-controller-manager: "*", "-name", "name", with commas. */
+int sl_cluster_controllers_parse(const char *list, uint32_t *ret_off,
+                                 struct sl_err *err) _must_check_;
+/* The name of a controller: for (i = 0; (name = sl_cluster_controller_name(i)); i++). */
+const char *sl_cluster_controller_name(uint32_t i);
 
 struct sl_cluster *sl_cluster_new(const struct sl_cluster_spec *spec);
 void sl_cluster_free(struct sl_cluster *c);

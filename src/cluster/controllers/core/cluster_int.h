@@ -25,6 +25,11 @@ enum cl_kind {
     K_DEPLOYMENT,
     K_REPLICASET,
     K_STATEFULSET,
+    K_DAEMONSET,
+    K_REPLICATION_CONTROLLER,
+    K_SERVICE,
+    K_ENDPOINTS,
+    K_SLICE, /* EndpointSlice */
     K_COUNT,
 };
 extern const struct sl_rec_kind cl_kinds[K_COUNT];
@@ -56,10 +61,15 @@ struct sl_cluster {
     struct sl_syms *syms;                /* the informer's: namespaces and nodes */
     uint32_t turns;                      /* names.c */
     SL_VEC(uint32_t) jobs_with_selector; /* Jobs with selectors of their own (job/pods.c): ids */
+    struct sl_map service_pairs;         /* Services by a pair of their selector: ids */
     struct sched *schedule;
     struct cl_gc *gc;
     struct cl_background *background;
 };
+
+static inline bool cl_on(const struct sl_cluster *c, enum cl_controller k) {
+    return !(c->spec.off & CL_OFF(k));
+}
 
 static inline const char *cl_str(const struct sl_cluster *c, sl_sym y) {
     return sl_sym_str(c->syms, y);

@@ -4,6 +4,7 @@
 #include "cluster/controllers/core/pod.h"
 #include "cluster/controllers/job/job.h"
 #include "cluster/controllers/namespace/namespace.h"
+#include "cluster/controllers/network/network.h"
 
 const struct sl_rec_kind cl_kinds[K_COUNT] = {
     [K_POD] = {SL_REC_CORE_API("pods", "Pod"), .namespaced = true, .owners = true,
@@ -56,4 +57,26 @@ const struct sl_rec_kind cl_kinds[K_COUNT] = {
                        .decode = cl_ss_decode, .reconcile = cl_ss_changed, .free = cl_ss_done,
                        .build = cl_ss_build, .written = cl_ss_written, .child = cl_ss_child,
                        .child_written = cl_ss_child_written},
+    [K_DAEMONSET] = {SL_REC_API("apps/v1", "daemonsets", "DaemonSet"), .namespaced = true,
+                     .owners = true, .size = sizeof(struct cl_daemonset), .decode = cl_ds_decode,
+                     .reconcile = cl_ds_changed, .deleted = cl_ds_gone, .free = cl_ds_done,
+                     .build = cl_ds_build, .written = cl_ds_written, .child = cl_ds_child,
+                     .child_written = cl_ds_child_written},
+    [K_REPLICATION_CONTROLLER] =
+        {SL_REC_CORE_API("replicationcontrollers", "ReplicationController"), .namespaced = true,
+         .owners = true, .size = sizeof(struct cl_replicaset), .decode = cl_rs_decode,
+         .reconcile = cl_rs_changed, .free = cl_rs_done, .build = cl_rs_build,
+         .written = cl_rs_written, .child = cl_rs_child, .child_written = cl_rs_child_written},
+    [K_SERVICE] = {SL_REC_CORE_API("services", "Service"), .namespaced = true, .owners = true,
+                   .size = sizeof(struct cl_service), .decode = cl_service_decode,
+                   .reconcile = cl_service_changed, .deleted = cl_service_gone,
+                   .free = cl_service_done, .build = cl_service_build, .child = cl_slice_child},
+    [K_ENDPOINTS] = {SL_REC_CORE_API("endpoints", "Endpoints"), .namespaced = true, .owners = true,
+                     .size = sizeof(struct cl_endpoints_object), .decode = cl_endpoints_decode,
+                     .reconcile = cl_endpoints_changed, .free = cl_endpoints_free,
+                     .build = cl_endpoints_build, .child = cl_slice_child},
+    [K_SLICE] = {SL_REC_API("discovery.k8s.io/v1", "endpointslices", "EndpointSlice"),
+                 .namespaced = true, .owners = true, .size = sizeof(struct cl_slice),
+                 .wanted = cl_slice_wanted, .decode = cl_slice_decode, .free = cl_slice_free,
+                 .build = cl_slice_build},
 };

@@ -19,6 +19,7 @@
 void cl_pod_hold(struct sl_syms *t, struct sl_rec *r) {
     const struct cl_pod *p = cl_pod_of(r);
     sl_sym_hold(t, p->f.node);
+    sl_sym_hold(t, p->f.target);
     if (p->sched) {
         const struct sl_cluster *c = r->table->informer->spec.ctx;
         c->spec.scheduler->pod_hold(t, p);

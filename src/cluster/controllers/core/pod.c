@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cluster/controllers/core/ceilings.h"
+#include "cluster/controllers/network/network.h"
 #include "core/base/collection/hash.h"
 #include "lib/json/json.h"
 
@@ -117,6 +118,27 @@ static void take_failure(struct cl_pod *p, yyjson_val *status, const struct sl_b
     p->f.failure = sl_hash_str(1, p->failure);
 }
 
+/* Pods of DaemonSets are bound by the scheduler, to the node that they name like this. */
+static const char *target_of(yyjson_val *spec) {
+    yyjson_val *terms = sl_json_at(spec, "affinity.nodeAffinity.requiredDuringScheduling"
+                                         "IgnoredDuringExecution.nodeSelectorTerms");
+    yyjson_val *field =
+        yyjson_arr_get_first(yyjson_obj_get(yyjson_arr_get_first(terms), "matchFields"));
+
+    return strcmp(sl_json_str(field, "key"), "metadata.name") == 0
+               ? sl_json_text(yyjson_arr_get_first(yyjson_obj_get(field, "values")))
+               : "";
+}
+
+/* What has ended is an endpoint of nothing. */
+static void take_net(struct cl_pod *p, yyjson_val *spec, yyjson_val *status) {
+    sl_freep(&p->net);
+    if (p->f.phase == CL_POD_SUCCEEDED || p->f.phase == CL_POD_FAILED)
+        return;
+    p->net = cl_network_pod_text(spec, status);
+    p->f.net = p->net ? sl_hash_str(1, p->net) : 0;
+}
+
 bool cl_pod_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     struct sl_cluster *c = ctx;
     struct cl_pod *p = cl_pod_of(r);
@@ -127,6 +149,7 @@ bool cl_pod_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
 
     memset(&p->f, 0, sizeof p->f);
     p->f.node = sl_sym_put(c->syms, sl_json_str(spec, "nodeName"));
+    p->f.target = sl_sym_put(c->syms, target_of(spec));
     p->f.phase = (uint8_t)phase_of(sl_json_str(status, "phase"));
     p->f.gated = yyjson_arr_size(yyjson_obj_get(spec, "schedulingGates")) > 0;
     p->f.started = sl_json_time(status, "startTime");
@@ -149,7 +172,9 @@ bool cl_pod_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     take_failure(p, status, &codes);
     sl_buf_done(&codes);
     p->f.labels = sl_json_hash(1, labels);
+    take_net(p, spec, status);
     if (p->f.labels != was.labels || !p->labels) {
+        cl_network_pod_leaves(c, p);
         free(p->labels);
         p->labels = cl_text_of(labels);
         p->adopt.by = 0; /* level-triggered: a controller that still needs it plans it again */
@@ -173,18 +198,21 @@ void cl_pod_changed(void *ctx, struct sl_rec *r) {
     struct sl_cluster *c = ctx;
     cl_job_pod_changed(c, cl_pod_of(r));
     cl_apps_pod_changed(c, cl_pod_of(r));
+    cl_network_pod_changed(c, cl_pod_of(r));
     c->spec.scheduler->pod_changed(c, cl_pod_of(r));
 }
 
 void cl_pod_gone(void *ctx, struct sl_rec *r) {
     struct sl_cluster *c = ctx;
     cl_job_pod_gone(c, cl_pod_of(r));
+    cl_network_pod_leaves(c, cl_pod_of(r));
     c->spec.scheduler->pod_gone(c, cl_pod_of(r));
 }
 
 void cl_pod_done(struct sl_rec *r) {
     struct cl_pod *p = cl_pod_of(r);
     free(p->labels);
+    sl_freep(&p->net);
     sl_freep(&p->finalizers);
     sl_freep(&p->failure);
     cl_adoption_done(&p->adopt);

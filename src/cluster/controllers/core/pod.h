@@ -34,8 +34,10 @@ struct cl_pod_facts {
     sl_time finished;       /* when the last of its containers ended; 0: unknown */
     int64_t deletion_cost;  /* annotation controller.kubernetes.io/pod-deletion-cost */
     uint64_t labels;        /* hash */
+    uint64_t net;           /* hash of the text of that name */
     uint64_t failure;       /* hash of the input of a failure policy */
     sl_sym node;            /* spec.nodeName */
+    sl_sym target;          /* the node that its affinity names by metadata.name */
     uint64_t revision;      /* cl_revision of the label controller-revision-hash */
     int32_t restarts;       /* of all containers */
     int32_t index;          /* annotation batch.kubernetes.io/job-completion-index */
@@ -54,6 +56,7 @@ struct cl_pod {
     struct sl_rec rec;
     struct cl_pod_facts f;
     char *labels;     /* JSON map; NULL: none */
+    char *net;        /* of one with an address: what its endpoints need; NULL: none */
     char *finalizers; /* others than the tracking one, an array of JSON; NULL: none */
     char *failure;    /* of a failed one:
                          {"codes":[{"name":…,"code":1,"init":false}],"conditions":{type:status}} */
@@ -70,6 +73,9 @@ struct cl_pod {
                    */
     /* apps */
     struct cl_adoption adopt;
+    /* network/network.h */
+    uint64_t net_seen; /* hash of what its Services know of it */
+    bool served;       /* Services know it by its labels */
 };
 
 static inline struct cl_pod *cl_pod_of(struct sl_rec *r) {
@@ -129,11 +135,19 @@ void cl_job_pod_gone(struct sl_cluster *c, struct cl_pod *p);
 /* "finalizers": what they become with an adoption or release that is due; or nothing. */
 void cl_job_put_finalizers(const struct sl_cluster *c, const struct cl_pod *p, struct sl_jw *j);
 
+/* Whether a pod of a DaemonSet belongs on a node: not; not if it were not there; it does. */
+enum cl_daemon_fit { CL_FIT_NO, CL_FIT_STAYS, CL_FIT_RUNS };
+
 /* The scheduler as the controllers call it: it shares their informer, and with it the records of
  * pods and namespaces. */
 struct cl_scheduler {
     struct cl_part part;
     struct sl_rec_kind node; /* the kind, as it reads nodes */
+    const char *(*node_label)(const struct sl_rec *node, const char *key); /* NULL: it has none */
+    /* What nodes mean to pods with this spec; to be freed. */
+    void *(*class_of)(struct sl_cluster *c, yyjson_val *pod, sl_sym ns);
+    void (*class_free)(struct sl_cluster *c, void *class);
+    enum cl_daemon_fit (*class_fit)(const void *class, const struct sl_rec *node);
     struct cl_pod_writer pod_writer;
     void (*pod_decode)(struct sl_cluster *c, struct cl_pod *p, yyjson_val *o);
     void (*pod_changed)(struct sl_cluster *c, struct cl_pod *p);

@@ -69,7 +69,7 @@ void cl_gc_work_drop(struct cl_gc *g, uint32_t node) {
 void cl_gc_enqueue(struct cl_gc *g, uint32_t node) {
     struct cl_gc_node *n = &g->nodes.v[node];
 
-    if (!g->ready || !n->key)
+    if (!g->ready || !n->key || !cl_on(g->c, CL_GARBAGE))
         return;
     if (n->work) {
         g->works.v[n->work - 1]->again = true;

@@ -202,7 +202,7 @@ static void free_pods(struct sl_cluster *c, struct cl_job *j) {
 
 /* ttlSecondsAfterFinished of a finished Job. */
 static void expire(struct sl_cluster *c, struct cl_job *j) {
-    if (j->ttl < 0 || j->rec.deleting)
+    if (j->ttl < 0 || j->rec.deleting || !cl_on(c, CL_JOB_TTL))
         return;
     sl_time at = sl_time_add(j->ended, sl_span_seconds(j->ttl));
     if (at > c->client->wall) {
@@ -239,6 +239,11 @@ void cl_job_changed(void *ctx, struct sl_rec *r) {
     uint32_t pods;
     if (j->foreign)
         return;
+    if (!cl_on(c, CL_JOBS)) {
+        if (cl_job_finished(j))
+            expire(c, j);
+        return;
+    }
     if (cl_job_finished(j) || r->deleting) {
         free_pods(c, j);
         if (cl_job_finished(j))

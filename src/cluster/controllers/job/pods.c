@@ -159,6 +159,8 @@ void cl_job_put_finalizers(const struct sl_cluster *c, const struct cl_pod *p, s
 /* ---- what changed ---- */
 
 void cl_job_pod_changed(struct sl_cluster *c, struct cl_pod *p) {
+    if (!cl_on(c, CL_JOBS))
+        return;
     if (!p->f.tracked)
         p->untrack = false; /* done; it may get the finalizer again from another Job */
     if (p->delete_uncounted && !p->f.tracked) {

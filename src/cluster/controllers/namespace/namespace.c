@@ -242,7 +242,7 @@ void cl_ns_changed(void *ctx, struct sl_rec *r) {
             sl_rec_write(r);
         return;
     }
-    if (n->emptied_by_us && n->step == NS_IDLE && !n->ticket) {
+    if (n->emptied_by_us && n->step == NS_IDLE && !n->ticket && cl_on(c, CL_NAMESPACES)) {
         n->ticket = cl_resources_refresh(c->gc);
         n->step = NS_DISCOVER;
         sl_rec_write(r);
@@ -276,7 +276,7 @@ static bool build_pass(struct sl_cluster *c, struct cl_namespace *n, struct sl_w
 }
 
 static bool build_deletion(struct sl_cluster *c, struct cl_namespace *n, struct sl_write *w) {
-    if (!n->emptied_by_us)
+    if (!n->emptied_by_us || !cl_on(c, CL_NAMESPACES))
         return false;
     if (n->step == NS_DISCOVER && c->gc->known < n->ticket) {
         sl_rec_write_at(&n->rec, c->client->mono + PAUSE_MIN);

@@ -47,7 +47,7 @@ bool cl_root_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
 }
 
 static bool is_stale(const struct sl_cluster *c, const struct sl_rec *r) {
-    return c->spec.ca && !r->deleting &&
+    return c->spec.ca && cl_on(c, CL_ROOT_CA) && !r->deleting &&
            SL_CONTAINER_OF(r, const struct cl_root_ca, rec)->data != hash_of(c->spec.ca);
 }
 
@@ -70,20 +70,23 @@ bool cl_root_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
 
 /* ---- what is missing ---- */
 
-static bool lacks(struct sl_cluster *c, const struct cl_namespace *n, enum cl_kind k,
-                  const char *name) {
-    return !sl_inf_find(c->inf, k, n->rec.name, name);
+static bool lacks_account(struct sl_cluster *c, const struct cl_namespace *n) {
+    return cl_on(c, CL_SERVICE_ACCOUNTS) &&
+           !sl_inf_find(c->inf, K_SERVICE_ACCOUNT, n->rec.name, "default");
+}
+
+static bool lacks_root(struct sl_cluster *c, const struct cl_namespace *n) {
+    return c->spec.ca && cl_on(c, CL_ROOT_CA) &&
+           !sl_inf_find(c->inf, K_CONFIG_MAP, n->rec.name, ROOT);
 }
 
 bool cl_ns_defaults_missing(struct sl_cluster *c, const struct cl_namespace *n) {
-    return lacks(c, n, K_SERVICE_ACCOUNT, "default") ||
-           (c->spec.ca && lacks(c, n, K_CONFIG_MAP, ROOT));
+    return lacks_account(c, n) || lacks_root(c, n);
 }
 
 bool cl_ns_defaults_build(struct sl_cluster *c, struct cl_namespace *n, struct sl_write *w) {
     sl_time now = c->client->mono;
-    bool account = lacks(c, n, K_SERVICE_ACCOUNT, "default");
-    bool root = c->spec.ca && lacks(c, n, K_CONFIG_MAP, ROOT);
+    bool account = lacks_account(c, n), root = lacks_root(c, n);
 
     if ((!account || n->account_at > now) && (!root || n->root_at > now)) {
         if (account || root)

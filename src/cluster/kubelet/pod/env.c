@@ -328,6 +328,7 @@ int klet_vars_of(struct klet_container *c, struct klet_vars *v, struct sl_arena 
         klet_vars_set(v, a, "PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
     klet_vars_set(v, a, "HOSTNAME", *hostname ? hostname : c->pod->name);
     add_volumes(c, v, a);
+    klet_services_add(c->pod, v, a);
     klet_vars_set(v, a, "SLUICE_TERMINATION_LOG",
                   sl_arena_printf(a, "%s/term/%s", c->pod->local->folder, c->name));
     yyjson_arr_foreach (from, i, n, one) {

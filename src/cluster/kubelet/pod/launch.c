@@ -261,6 +261,28 @@ static int make_mounts(struct klet_container *c, const struct klet_vars *v, stru
     return 0;
 }
 
+#define ACCOUNT_MOUNT "/var/run/secrets/kubernetes.io/serviceaccount"
+
+/* Without mounts a client does not find the token where it looks for it: once, its user is told. */
+static void report_no_mounts(struct klet_container *c) {
+    yyjson_val *m;
+    size_t i, n;
+
+    if (klet_spawner_mounts(c->pod->rt->spawner) || c->reported_mounts)
+        return;
+    yyjson_arr_foreach (sl_json_at(c->spec, "volumeMounts"), i, n, m)
+        if (strcmp(sl_json_str(m, "mountPath"), ACCOUNT_MOUNT) == 0) {
+            char note[400];
+            sl_fmt_short(note, sizeof note,
+                         "this machine allows no private mounts: volume \"%s\" with the token of "
+                         "the service account is not at " ACCOUNT_MOUNT
+                         "; the variable SLUICE_VOLUME_... has its path",
+                         sl_json_str(m, "name"));
+            klet_container_event(c, true, "NoMounts", note);
+            c->reported_mounts = true;
+        }
+}
+
 /* A workingDir that the machine does not have is made for this container alone, as a container
  * engine would. */
 static void make_cwd(struct klet_container *c, struct klet_launch *l) {
@@ -304,6 +326,8 @@ int klet_launch_make(struct klet_container *c, const struct klet_launch_of *of,
         klet_vars_set(&v, &l->arena, "TERM", "xterm");
     if (r == 0)
         r = make_arguments(c, &v, of, l, err);
+    if (!beside)
+        report_no_mounts(c);
     if (r == 0)
         r = make_mounts(c, &v, l, err);
     if (r == 0)

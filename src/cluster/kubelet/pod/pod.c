@@ -48,6 +48,7 @@ void klet_pod_free(struct klet_pod *p) {
         klet_container_done(&p->cs[i]);
     if (p->local) {
         klet_refs_free(p);
+        klet_tokens_free(p);
         yyjson_doc_free(p->local->doc);
         sl_freep(&p->local->text);
         sl_freep(&p->local->folder);
@@ -533,6 +534,7 @@ void klet_pod_sync(struct klet_pod *p) {
     if (!p->stopping) {
         klet_pod_enqueue_at(p, p->deadline);
         run_pod(p);
+        klet_tokens_tick(p);
     }
     for (uint32_t i = 0; i < p->n_cs; i++) {
         klet_container_tick(&p->cs[i]);

@@ -52,8 +52,6 @@ static void add_references(struct klet_pod *p) {
         add_container_references(p, p->cs[c].spec);
     yyjson_arr_foreach (volumes, i, n, one) {
         yyjson_val *sources = sl_json_at(one, "projected.sources");
-        if (strncmp(sl_json_str(one, "name"), "kube-api-access-", 16) == 0)
-            continue;
         add_reference(p, false, sl_json_str(one, "configMap.name"));
         add_reference(p, true, sl_json_str(one, "secret.secretName"));
         yyjson_arr_foreach (sources, k, m, source) {
@@ -117,12 +115,14 @@ bool klet_refs_get(struct klet_pod *p) {
         else if (!r->call.v)
             klet_pod_enqueue_at(p, re->refs_at);
     }
-    return all;
+    all &= klet_tokens_get(p);
+    return klet_services_get(p) && all;
 }
 
 void klet_refs_free(struct klet_pod *p) {
     struct klet_local_pod *re = p->local;
 
+    klet_services_free(p);
     for (uint32_t i = 0; i < re->refs.n; i++) {
         struct klet_ref *r = &re->refs.v[i];
         sl_kube_cancel(p->rt->client, r->call);
@@ -134,9 +134,8 @@ void klet_refs_free(struct klet_pod *p) {
 }
 
 void klet_refs_again(struct klet_pod *p) {
-    if (p->local->refs.n == 0 && p->local->volumes)
-        return; /* nothing can have changed */
     klet_refs_free(p);
+    klet_tokens_again(p);
     p->local->refs_requested = false;
     p->local->volumes = false;
 }

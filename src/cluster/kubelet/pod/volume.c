@@ -3,8 +3,6 @@
  * Volumes are directories under DIR/pods/UID/volumes; hostPath is the path itself. Content from
  * ConfigMaps, Secrets and the pod is written before the first container starts, and again before a
  * restart.
- *
- * The volume with the token of the service account is omitted: there are no tokens for pods.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -260,6 +258,17 @@ static int fill_downward(const struct filler *f, yyjson_val *source) {
     return r;
 }
 
+static int fill_token(const struct filler *f, yyjson_val *source) {
+    const char *path = sl_json_str(source, "path"), *why;
+    const char *text = klet_token_find(f->pod, f->volume, path, &why);
+
+    if (!text)
+        return sl_err_set(f->err, SL_ENOENT, "volume \"%s\": service account token: %.160s",
+                          f->volume, why ? why : "there is none");
+    int r = charge_bytes(f, strlen(text));
+    return r < 0 ? r : put_file(f, path, text, strlen(text), -1);
+}
+
 static int fill_projected(const struct filler *f, yyjson_val *sources) {
     yyjson_val *s, *one;
     size_t i, n;
@@ -272,6 +281,8 @@ static int fill_projected(const struct filler *f, yyjson_val *sources) {
             r = fill_keys(f, one, true, sl_json_str(one, "name"));
         else if ((one = sl_json_at(s, "downwardAPI")))
             r = fill_downward(f, one);
+        else if ((one = sl_json_at(s, "serviceAccountToken")))
+            r = fill_token(f, one);
         if (r < 0)
             return r;
     }
@@ -280,14 +291,7 @@ static int fill_projected(const struct filler *f, yyjson_val *sources) {
 
 /* ---- volumes ---- */
 
-static bool is_token(yyjson_val *volume) {
-    return strncmp(sl_json_str(volume, "name"), "kube-api-access-", 16) == 0 &&
-           sl_json_at(volume, "projected");
-}
-
 const char *klet_volume_folder(struct klet_pod *p, yyjson_val *volume, struct sl_arena *a) {
-    if (is_token(volume))
-        return NULL;
     if (sl_json_at(volume, "hostPath"))
         return sl_json_str(volume, "hostPath.path");
     return sl_arena_printf(a, "%s/volumes/%s", p->local->folder, sl_json_str(volume, "name"));

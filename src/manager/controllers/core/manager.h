@@ -21,6 +21,7 @@ struct sl_manager_parts {
     bool core, scheduler, tas, provisioning, elasticjobs;
     bool jobkinds;    /* kinds of jobs in ConfigMaps of users */
     bool masterqueue; /* a controller beside the manager (manager/masterqueue) */
+    bool minicluster; /* the same (manager/minicluster) */
     bool fluxqueue;   /* the queue on the resource graph; intercepts what opted in */
     bool framework[SL_FW_COUNT];
 };

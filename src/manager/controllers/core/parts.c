@@ -43,6 +43,7 @@ struct sl_manager_parts sl_manager_parts_parse(const char *list, const struct sl
                                       .elasticjobs = true,
                                       .jobkinds = true,
                                       .masterqueue = true,
+                                      .minicluster = true,
                                       .fluxqueue = true};
         memcpy(p.framework, s->framework, sizeof p.framework);
         return p;
@@ -59,6 +60,7 @@ struct sl_manager_parts sl_manager_parts_parse(const char *list, const struct sl
                  {"elasticjobs", &p.elasticjobs},
                  {"jobkinds", &p.jobkinds},
                  {"masterqueue", &p.masterqueue},
+                 {"minicluster", &p.minicluster},
                  {"fluxqueue", &p.fluxqueue}};
     for (uint32_t i = 0; i < w.n; i++) {
         size_t k = 0;
