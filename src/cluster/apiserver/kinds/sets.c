@@ -49,11 +49,12 @@ static void daemon_defaults(struct api_change *c) {
     if (!api_change_is_object(c) || !update)
         return;
     sl_json_mut_default_str(c->doc, update, "type", "RollingUpdate");
-    if (strcmp(sl_json_mut_str(update, "type"), "RollingUpdate") == 0) {
-        rolling = sl_json_mut_obj(c->doc, update, "rollingUpdate");
-        sl_json_mut_default_int(c->doc, rolling, "maxUnavailable", 1);
-        sl_json_mut_default_int(c->doc, rolling, "maxSurge", 0);
-    }
+    bool by_steps = strcmp(sl_json_mut_str(update, "type"), "RollingUpdate") == 0;
+    if (by_steps)
+        (void)sl_json_mut_obj(c->doc, update, "rollingUpdate");
+    rolling = sl_json_mut_get(update, "rollingUpdate");
+    sl_json_mut_default_int(c->doc, rolling, "maxUnavailable", by_steps);
+    sl_json_mut_default_int(c->doc, rolling, "maxSurge", 0);
     api_template_defaults(c->doc, sl_json_mut_at(c->object, "spec.template.spec"));
 }
 
