@@ -58,8 +58,8 @@ static const struct {
     {"networkpolicies",
      "{\"spec\":{\"podSelector\":{},\"ingress\":[{\"from\":[{\"ipBlock\":{\"cidr\":"
      "\"10.0.0.0/8\",\"except\":[\"10.1.0.0/16\"]}}],\"ports\":[{\"port\":80}]}]}}"},
-    {"ipaddresses", "{\"metadata\":{\"name\":\"10.1.1.1\"},\"spec\":{\"parentRef\":{\"resource\":"
-                    "\"services\",\"name\":\"s\",\"namespace\":\"n\"}}}"},
+    {"ipaddresses",
+     "{\"spec\":{\"parentRef\":{\"resource\":\"services\",\"name\":\"s\",\"namespace\":\"n\"}}}"},
     {"servicecidrs", "{\"spec\":{\"cidrs\":[\"10.2.0.0/16\"]}}"},
     {"csidrivers", "{\"spec\":{\"tokenRequests\":[{\"audience\":\"a\"}]}}"},
     {"csinodes", "{\"spec\":{\"drivers\":[{\"name\":\"d.io\",\"nodeID\":\"n\",\"topologyKeys\":["
@@ -77,6 +77,15 @@ static const struct {
     {"horizontalpodautoscalers/v1",
      "{\"spec\":{\"maxReplicas\":5,\"scaleTargetRef\":{\"apiVersion\":\"apps/v"
      "1\",\"kind\":\"Deployment\",\"name\":\"d\"}}}"},
+    {"certificatesigningrequests",
+     "{\"spec\":{\"request\":\"LS0tLS1CRUdJTiBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0"
+     "KTUlIRk1HNENBUUF3RERFS01BZ0dBMVVFQXd3QmREQlpNQk1HQnlxR1NNNDlBZ0VHQ0NxR1N"
+     "NNDlBd0VIQTBJQQpCTEltaFlDUHo1cUJKb21yY2xCVkdRTFJVUy9RK3JiaEcwbG1wbDAzUHF"
+     "XYmJxS3lqRGxmMVQ4cFVEaXpwS0dRClVFN3RNaVJqdGJ2NStuSDdyeENIaHgyZ0FEQUtCZ2d"
+     "xaGtqT1BRUURBZ05IQURCRUFpQjNUUkFtcytCMXhRVW4KZDN4eEo1ZlhHMnBjamxQRTNzTXB"
+     "XbS9mSFZ3bmtBSWdKWnZUS0JNOXVJdTBYblU4bTJHSkI4UVlHdjh0THF6TQp4S1ZXUzIzVnV"
+     "5MD0KLS0tLS1FTkQgQ0VSVElGSUNBVEUgUkVRVUVTVC0tLS0tCg==\",\"signerName\":\""
+     "a.b/c\",\"usages\":[\"any\"]}}"},
     {"flowschemas", "{\"spec\":{\"priorityLevelConfiguration\":{\"name\":\"p\"},\"rules\":[{\""
                     "subjects\":[{\"kind\":\"User\",\"user\":{\"name\":\"u\"}}],\"resourceRul"
                     "es\":[{\"verbs\":[\"get\"],\"apiGroups\":[\"\"],\"resources\":[\"pods\"]"
@@ -110,7 +119,7 @@ static const struct {
                        ":{\"x\":{\"string\":\"s\"}},\"capacity\":{\"m\":{\"value\":\"1\"}},\"tai"
                        "nts\":[{\"key\":\"k\",\"effect\":\"NoSchedule\"}],\"consumesCounters\":["
                        "{\"counterSet\":\"s\",\"counters\":{\"c\":{\"value\":\"1\"}}}]}]}}"},
-    {"apiservices", "{\"spec\":{\"version\":\"v1\",\"group\":\"g.io\",\"groupPriorityMinimum\""
+    {"apiservices", "{\"spec\":{\"version\":\"NAME\",\"group\":\"time.io\",\"groupPriorityMinimum\""
                     ":1,\"versionPriority\":1}}"},
     {"storageclasses", "{\"provisioner\":\"a.b/c\"}"},
     {"endpointslices", "{\"addressType\":\"IPv4\",\"endpoints\":[{\"addresses\":[\"10.1.1.1\"]}]}"},

@@ -60,18 +60,24 @@ static bool turn(struct work *w) {
 }
 
 static void rename_work(struct work *w, bool again) {
-    bool crd = strcmp(w->s->kind->plural, "customresourcedefinitions") == 0;
+    /* Kinds whose names have a form: with a domain, or addresses. */
+    const char *plural = w->s->kind->plural;
+    bool domain =
+        strcmp(plural, "customresourcedefinitions") == 0 || strcmp(plural, "apiservices") == 0;
 
     if (!again)
         names++;
-    (void)snprintf(w->name, sizeof w->name, "t%u%s", names, crd ? ".time.io" : "");
+    if (strcmp(plural, "ipaddresses") == 0)
+        (void)snprintf(w->name, sizeof w->name, "10.1.%u.%u", names >> 8 & 255, names & 255);
+    else
+        (void)snprintf(w->name, sizeof w->name, "t%u%s", names, domain ? ".time.io" : "");
     (void)snprintf(w->path, sizeof w->path, "%s/%s", w->s->root, w->name);
     (void)snprintf(w->meta, sizeof w->meta, "\"name\":\"%s\",%s%s%s", w->name,
                    *w->version ? "\"resourceVersion\":\"" : "", w->version,
                    *w->version ? "\"," : "");
 }
 
-/* A definition's name is that of its plural. */
+/* A definition's name is that of its plural, an API service's that of its version. */
 static void name_plural(struct sl_buf *body) {
     const char *at = strstr(sl_buf_str(body), "NAME");
     struct sl_buf copy = SL_BUF(BODY_BYTES);
