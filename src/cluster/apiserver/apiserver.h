@@ -84,6 +84,8 @@ typedef struct {
  */
 struct sl_api_kubelet {
     void *ctx;
+    /* Is this one of its nodes? Pods on others are those of another kubelet. NULL: all are. */
+    bool (*has_node)(void *ctx, const char *node);
     /*
      * Opens the log of a container of a pod. Afterwards 'read' appends what is available from
      * 'offset' on, and returns how much; *ret_end: the log is complete. SL_ENOENT with a message if

@@ -47,6 +47,11 @@
 #define API_REVIEW_ANSWER ((size_t)32 << 20)
 #define API_WEBHOOK_TEXT ((size_t)4 << 20) /* a list of webhooks */
 
+/* ---- tokens of service accounts ---- */
+#define API_JWT_MAX ((size_t)16 << 10) /* bytes of one */
+#define API_JWT_KNOWN 32u    /* whose signature need not be verified again; a power of 2 */
+#define SL_API_AUDIENCES 64u /* of a review, that are compared */
+
 /* ---- streams ---- */
 #define API_LINES 256u                   /* of watches that are cached for other watches */
 #define API_LINE_KEPT ((size_t)64 << 10) /* one of these */

@@ -15,13 +15,12 @@
 #include "lib/json/json.h"
 
 #define COORDINATE 32 /* bytes of each half of a signature and of a point */
-#define KNOWN 32u     /* a power of two */
 
 struct api_signer {
     EVP_PKEY *key;
     char x[64], y[64], id[64]; /* in base64 for URLs */
     /* Tokens whose signature was found right: a client sends the same one with each request. */
-    char *known[KNOWN];
+    char *known[API_JWT_KNOWN];
 };
 
 /* ---- base64 for URLs ---- */
@@ -111,7 +110,7 @@ void api_signer_free(struct api_signer *k) {
     if (!k)
         return;
     EVP_PKEY_free(k->key);
-    for (uint32_t i = 0; i < KNOWN; i++)
+    for (uint32_t i = 0; i < API_JWT_KNOWN; i++)
         sl_freep(&k->known[i]);
     sl_freep(&k);
 }
@@ -188,7 +187,7 @@ const char *api_jwt_sign(struct api_signer *k, struct sl_arena *arena, const cha
 }
 
 static bool is_signed(struct api_signer *k, const char *token, const char *last) {
-    uint32_t at = (uint32_t)sl_hash_str(1, token) & (KNOWN - 1);
+    uint32_t at = (uint32_t)sl_hash_str(1, token) & (API_JWT_KNOWN - 1);
     char signature[2 * COORDINATE + 96];
     size_t len = strlen(last + 1);
 

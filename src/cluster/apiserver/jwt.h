@@ -6,11 +6,10 @@
 #ifndef SL_CLUSTER_APISERVER_JWT_H
 #define SL_CLUSTER_APISERVER_JWT_H
 
+#include "cluster/apiserver/ceilings.h"
 #include "core/base/arena.h"
 #include "core/base/err.h"
 #include "lib/json/writer.h"
-
-#define API_JWT_MAX ((size_t)16 << 10) /* bytes of a token that are looked at */
 
 struct api_signer;
 

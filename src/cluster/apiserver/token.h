@@ -8,6 +8,7 @@
 
 #include <yyjson.h>
 
+#include "cluster/apiserver/ceilings.h"
 #include "core/base/arena.h"
 #include "core/base/time.h"
 
@@ -36,7 +37,6 @@ struct sl_api_bearer {
     const char *ns, *uid, *id, *pod, *pod_uid, *node, *node_uid;
     const char *const *audiences; /* those that were asked for; NULL-terminated */
 };
-#define SL_API_AUDIENCES 64u /* of a token and of a question */
 /* audiences: NULL-terminated, any of them will do; NULL: SL_API_ISSUER. False: it is not ours, has
  * expired, is for others, or what it is bound to is gone. */
 bool sl_api_token_read(struct sl_apiserver *s, struct sl_arena *arena, const char *token,

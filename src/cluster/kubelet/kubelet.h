@@ -67,6 +67,8 @@ void sl_kubelet_stop(struct sl_kubelet *r, uint32_t grace_ms);
 void sl_kubelet_free(struct sl_kubelet *r);
 void sl_kubelet_tick(struct sl_kubelet *r);
 sl_time sl_kubelet_next(const struct sl_kubelet *r);
+/* Is this node one of those whose pods run, or are simulated, here? ('ctx' is the runtime.) */
+bool sl_kubelet_has_node(void *ctx, const char *node);
 /* Nodes are there and ready. */
 bool sl_kubelet_ready(const struct sl_kubelet *r);
 

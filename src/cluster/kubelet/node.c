@@ -73,6 +73,10 @@ enum klet_node_owner klet_node_owner_of(const struct sl_kubelet *r, const char *
     return i < r->sim.count ? NODE_OWNER_SIM : NODE_OWNER_LOST;
 }
 
+bool sl_kubelet_has_node(void *ctx, const char *node) {
+    return klet_node_owner_of(ctx, node) != NODE_OWNER_OTHER;
+}
+
 bool klet_node_is_virtual(const struct sl_kubelet *r, const char *name) {
     const struct klet_node *n = named_node_find(r, name);
 

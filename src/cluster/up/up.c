@@ -461,6 +461,7 @@ static int start_parts(struct up *u, struct sl_err *err) {
     if (r < 0)
         return r;
     u->logs = (struct sl_api_kubelet){.ctx = u->runtime,
+                                      .has_node = sl_kubelet_has_node,
                                       .log_open = sl_kubelet_log_open,
                                       .log_read = sl_kubelet_log_read,
                                       .log_close = sl_kubelet_log_close,

@@ -411,6 +411,11 @@ static void log_close(void *ctx, void *log) {
     (void)ctx, (void)log;
 }
 
+static bool has_node(void *ctx, const char *node) {
+    (void)ctx;
+    return strcmp(node, "m") == 0;
+}
+
 static void logs_are_cut_as_asked(void **state) {
     static const struct {
         const char *key, *value, *text;
@@ -457,6 +462,12 @@ static void logs_are_cut_as_asked(void **state) {
         q.container = "other";
         assert_null(api_log_open(&rt, yyjson_doc_get_root(pod), &q, now, &arena, &no));
         assert_string_equal(no.text, "container other is not valid for pod p");
+        const struct sl_api_kubelet elsewhere = {.log_open = log_open, .has_node = has_node};
+        q.container = "c";
+        assert_null(api_log_open(&elsewhere, yyjson_doc_get_root(pod), &q, now, &arena, &no));
+        assert_int_equal(no.status, 501);
+        assert_string_equal(no.text, "pod p runs on node n, which has a kubelet of its own: sluice "
+                                     "up does not pass on logs to other kubelets");
         assert_false(api_log_param(&q, "tailLines", "x", &arena, &no));
         assert_int_equal(no.status, 400);
         assert_false(api_log_param(&q, "tailLines", "-1", &arena, &no));

@@ -112,6 +112,30 @@ static void what_is_none(void **state) {
     api_done(&a);
 }
 
+static void too_long(void **state) {
+    _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(1u << 20);
+    struct api a;
+
+    (void)state;
+    api_init(&a);
+    assert_int_equal(api_post(&a, NS "/serviceaccounts", ACCOUNT), 201);
+    sl_buf_puts(&b, "{\"spec\":{\"audiences\":[\"x\"");
+    for (int i = 0; i < 1000; i++)
+        sl_buf_printf(&b, ",\"an-audience-with-a-name-%d\"", i);
+    sl_buf_puts(&b, "]}}");
+    assert_int_equal(api_post(&a, NS "/serviceaccounts/s/token", sl_buf_str(&b)), 400);
+    assert_string_equal(api_at(&a, "message"), "the audiences are too long for a token");
+    /* Of a question only so many are compared. */
+    char *text = token(&a, "\"audiences\":[\"last\"]");
+    const char *asked[SL_API_AUDIENCES + 2] = {NULL};
+    for (uint32_t i = 0; i < SL_API_AUDIENCES; i++)
+        asked[i] = "other";
+    asked[SL_API_AUDIENCES - 1] = "last";
+    assert_true(valid(&a, text, asked, now()));
+    free(text);
+    api_done(&a);
+}
+
 /* Of what was deleted none is valid, also if there is another of its name. */
 static void bound(void **state) {
     struct api a;
@@ -220,6 +244,7 @@ int main(void) {
         cmocka_unit_test(bound),
         cmocka_unit_test(the_key_stays),
         cmocka_unit_test(wrong_key),
+        cmocka_unit_test(too_long),
         cmocka_unit_test(pods_get_a_volume),
     };
 

@@ -65,7 +65,6 @@ static void sendf(struct history *h, enum sl_kube_method m, const char *path, co
 
 /* ---- users ---- */
 
-
 static void change_service(struct history *h) {
     int64_t i = below(h, SERVICES);
     char path[200];
@@ -142,8 +141,7 @@ static void change_daemon(struct history *h) {
         sendf(h, SL_PATCH, path, "{'spec':{'template':{'spec':{'nodeSelector':{'disk':%s}}}}}",
               below(h, 2) ? "'ssd'" : "null");
     else
-        sendf(h, SL_PATCH, path,
-              "{'spec':{'template':{'metadata':{'annotations':{'v':'%lld'}}}}}",
+        sendf(h, SL_PATCH, path, "{'spec':{'template':{'metadata':{'annotations':{'v':'%lld'}}}}}",
               (long long)below(h, 4));
 }
 
@@ -154,8 +152,8 @@ static void change_by_hand(struct history *h) {
         return;
     }
     if (below(h, 6) == 0) {
-        (void)world_do(&h->w, SL_DELETE,
-                       below(h, 2) ? NS "/endpoints/hand" : NS "/services/hand", NULL, NULL);
+        (void)world_do(&h->w, SL_DELETE, below(h, 2) ? NS "/endpoints/hand" : NS "/services/hand",
+                       NULL, NULL);
         return;
     }
     char list[1000] = "";
@@ -229,8 +227,7 @@ static void check_pod(void *ctx, yyjson_val *o) {
     if (!chosen(k, o))
         return;
     k->expected++;
-    uint32_t ready =
-        sl_map_get(&k->seen, sl_hash_str(1, sl_json_str(o, "metadata.uid")));
+    uint32_t ready = sl_map_get(&k->seen, sl_hash_str(1, sl_json_str(o, "metadata.uid")));
     if (ready == SL_MAP_NONE || ready != (k->unready || sl_json_condition(o, "Ready")))
         broken(k->h, "not the endpoint that it should be", sl_json_str(o, "metadata.name"));
 }
@@ -284,8 +281,7 @@ static void count_daemon(void *ctx, yyjson_val *o) {
 
 static void check_daemon_node(void *ctx, yyjson_val *o) {
     struct daemon *d = ctx;
-    const char *disk =
-        sl_json_str(d->set, "spec.template.spec.nodeSelector.disk");
+    const char *disk = sl_json_str(d->set, "spec.template.spec.nodeSelector.disk");
     bool runs = (!*disk || strcmp(disk, sl_json_label(o, "disk")) == 0) &&
                 sl_json_size(sl_json_at(o, "spec.taints")) == 0;
 

@@ -272,6 +272,7 @@ static void labels_and_selectors_change(void **state) {
     assert_int_equal(slices(&w)->endpoints, 3);
     /* Without a selector they are left as they are. */
     world_patch(&w, SERVICES "/web", "{'spec':{'selector':null}}");
+    world_run(&w, 2 * SL_SEC);
     world_patch(&w, PODS "/p3", "{'metadata':{'labels':{'app':'gone'}}}");
     world_run(&w, 5 * SL_SEC);
     assert_int_equal(slices(&w)->endpoints, 3);

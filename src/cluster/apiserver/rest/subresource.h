@@ -93,6 +93,9 @@ void api_log_query_init(struct api_log_query *q);
 const char *api_pod_container(yyjson_val *pod, const char *requested, struct sl_arena *arena,
                               struct api_refusal *no);
 
+/* Why there is no log or session of a pod on a node of another kubelet. */
+const char *api_foreign_node_text(struct sl_arena *a, yyjson_val *pod, const char *what);
+
 struct api_log;
 /* Looks for the container in the pod, and opens its log. NULL with no->status set if that cannot
  * be. */

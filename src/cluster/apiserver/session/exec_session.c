@@ -326,6 +326,9 @@ static bool check_target(struct api_rq *rq, yyjson_val *pod, struct sl_exec_sess
         api_rq_bad(rq, "you must specify a command");
     else if (!rq->upgrade)
         api_rq_bad(rq, "Upgrade request required");
+    else if (rt && rt->has_node && !rt->has_node(rt->ctx, sl_json_str(pod, "spec.nodeName")))
+        api_rq_fail(rq, 501, "NotImplemented", "%s",
+                    api_foreign_node_text(&rq->arena, pod, "exec and attach"));
     else if (!rt || !rt->session_open || !container_runs(pod, s->container))
         api_rq_fail(rq, 500, "InternalError", "container not found (\"%s\")", s->container);
     else

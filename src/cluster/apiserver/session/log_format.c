@@ -252,6 +252,14 @@ static void skip_to_tail(struct api_log *l, uint64_t tail) {
     sl_buf_clear(&l->part);
 }
 
+const char *api_foreign_node_text(struct sl_arena *a, yyjson_val *pod, const char *what) {
+    return sl_arena_printf(a,
+                           "pod %s runs on node %s, which has a kubelet of its own: sluice up does "
+                           "not pass on %s to other kubelets",
+                           sl_json_str(pod, "metadata.name"), sl_json_str(pod, "spec.nodeName"),
+                           what);
+}
+
 struct api_log *api_log_open(const struct sl_api_kubelet *rt, yyjson_val *pod,
                              const struct api_log_query *q, sl_time now, struct sl_arena *arena,
                              struct api_refusal *no) {
@@ -274,6 +282,13 @@ struct api_log *api_log_open(const struct sl_api_kubelet *rt, yyjson_val *pod,
             now, -(q->since_seconds < 1000000000 ? q->since_seconds : 1000000000) * SL_SEC);
     if (!rt || *sl_json_str(pod, "spec.nodeName") == '\0')
         return l; /* it stands nowhere yet: nothing was written */
+    if (rt->has_node && !rt->has_node(rt->ctx, sl_json_str(pod, "spec.nodeName"))) {
+        *no = (struct api_refusal){.status = 501,
+                                   .reason = "NotImplemented",
+                                   .text = api_foreign_node_text(arena, pod, "logs")};
+        api_log_free(l);
+        return NULL;
+    }
     if (rt->log_open(rt->ctx, sl_json_str(pod, "metadata.namespace"), name,
                      sl_json_str(pod, "metadata.uid"), container, q->previous, &l->source,
                      &err) < 0) {

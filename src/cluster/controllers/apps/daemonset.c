@@ -13,7 +13,6 @@
 
 #define CONTROLLER "daemonset-controller"
 #define GENERATION "deprecated.daemonset.template.generation"
-#define BURST 250
 #define KILL_PAUSE SL_SEC
 #define KILL_MOST (15 * SL_MINUTE)
 
@@ -326,7 +325,7 @@ static void keep_one(struct sl_cluster *c, struct cl_daemonset *s, const struct 
 }
 
 static void manage(struct sl_cluster *c, struct cl_daemonset *s, struct cl_ds_view *v) {
-    int32_t room = s->failure ? 1 : BURST, planned = 0;
+    int32_t room = s->failure ? 1 : DS_MAX_AT_ONCE, planned = 0;
     bool surges = cl_ds_surge(s, v->nodes.n) > 0;
 
     for (uint32_t i = 0; i < v->pods.n; i++)

@@ -17,10 +17,13 @@
 #define CL_MAX_LABELS ((size_t)4 << 20)      /* of a Namespace, the same */
 
 /* ---- numbers ---- */
-#define CRON_MAX_ACTIVE 1024u  /* Jobs of a CronJob: more its status may not list */
-#define SS_MAX_PODS 100000     /* of a StatefulSet */
-#define JOB_MAX_UNCOUNTED 500u /* pods that the status of a Job names at a time */
-#define JOB_MAX_AT_ONCE 500    /* pods created or ended in one reconcile */
+#define CRON_MAX_ACTIVE 1024u   /* Jobs of a CronJob: more its status may not list */
+#define SS_MAX_PODS 100000      /* of a StatefulSet */
+#define JOB_MAX_UNCOUNTED 500u  /* pods that the status of a Job names at a time */
+#define JOB_MAX_AT_ONCE 500     /* pods created or ended in one reconcile */
+#define NET_MAX_ADDRESSES 1000u /* of an Endpoints, as on a cluster */
+#define NET_MAX_ENDPOINTS 100u  /* of an EndpointSlice, the same */
+#define DS_MAX_AT_ONCE 250      /* pods of a DaemonSet that are created in one reconcile */
 #define GC_MAX_RESOURCES 4096u
 #define GC_MAX_OWNERS 64u                /* of an object */
 #define GC_MAX_NODES (UINT32_C(1) << 24) /* objects */

@@ -8,7 +8,6 @@
 
 #include "core/base/collection/hash.h"
 
-#define MAX_ADDRESSES 1000u /* of an Endpoints, as on a cluster */
 #define MAX_PORTS ((size_t)1 << 20)
 
 static void init(struct cl_endpoints *e) {
@@ -327,8 +326,8 @@ static uint32_t count(const struct cl_service *s, const struct cl_endpoints *e, 
 bool cl_endpoints_put_subsets(const struct cl_service *s, const struct cl_endpoints *e,
                               struct sl_jw *j) {
     uint32_t ready = count(s, e, 0, true, true), rest = count(s, e, 0, true, false);
-    uint32_t room[] = {0, ready < MAX_ADDRESSES ? ready : MAX_ADDRESSES};
-    uint32_t left = MAX_ADDRESSES - room[1];
+    uint32_t room[] = {0, ready < NET_MAX_ADDRESSES ? ready : NET_MAX_ADDRESSES};
+    uint32_t left = NET_MAX_ADDRESSES - room[1];
 
     room[0] = rest < left ? rest : left;
     sl_jw_array(j, "subsets");
@@ -348,7 +347,7 @@ bool cl_endpoints_put_subsets(const struct cl_service *s, const struct cl_endpoi
         sl_jw_end(j);
     }
     sl_jw_end(j);
-    return ready + rest > MAX_ADDRESSES;
+    return ready + rest > NET_MAX_ADDRESSES;
 }
 
 /* ---- labels ---- */

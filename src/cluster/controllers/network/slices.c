@@ -12,8 +12,6 @@
 #include "core/base/collection/map.h"
 #include "core/base/fmt.h"
 
-#define MAX_ENDPOINTS 100u
-
 /* ---- records ---- */
 
 bool cl_slice_wanted(void *ctx, yyjson_val *o) {
@@ -99,7 +97,7 @@ static void take_present(struct sl_cluster *c, struct places *ps, bool *placed) 
         for (uint32_t m = 0; at->group != UINT32_MAX && m < at->slice->members.n; m++) {
             uint32_t i = sl_map_get(&by_key, at->slice->members.v[m]);
             if (i == SL_MAP_NONE || placed[i] || all->v.v[i].group != at->group ||
-                at->list.n == MAX_ENDPOINTS)
+                at->list.n == NET_MAX_ENDPOINTS)
                 continue;
             placed[i] = true;
             *sl_vec_push(&at->list) = i;
@@ -115,7 +113,7 @@ static struct place *place_for(struct places *ps, uint32_t group) {
 
     for (uint32_t i = 0; i < ps->v.n; i++) {
         struct place *at = &ps->v.v[i];
-        if (at->list.n && at->group == group && at->list.n < MAX_ENDPOINTS &&
+        if (at->list.n && at->group == group && at->list.n < NET_MAX_ENDPOINTS &&
             (!best || at->list.n > best->list.n))
             best = at;
         if (!at->list.n && at->slice->six == g->six && (!unused || at->group == group))
