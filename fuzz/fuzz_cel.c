@@ -32,9 +32,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
                              &(uint64_t){SL_CEL_ALL_STEPS}, &holds, &err) < 0) {
         sl_assert(err.text[0] != '\0' && !holds);
     }
-    if (api_jsonpath_check(text, &err) < 0)
+    const struct api_jsonpath *path;
+    uint64_t steps = 100000;
+    if (api_jsonpath_new(text, &arena, &path, &err) < 0)
         sl_assert(err.text[0] != '\0');
-    (void)api_jsonpath_first(yyjson_doc_get_root(doc), text);
+    else if (doc)
+        (void)api_jsonpath_first(path, yyjson_doc_get_root(doc), &arena, &steps);
     yyjson_doc_free(doc);
     sl_arena_done(&arena);
     return 0;
