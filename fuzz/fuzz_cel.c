@@ -36,7 +36,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         if (api_cel_holds(c, &in, &(uint64_t){SL_CEL_ALL_STEPS}, &holds, &err) < 0)
             sl_assert(err.text[0] != '\0' && !holds);
         err.text[0] = '\0';
-        if (api_cel_text(c, &in, &(uint64_t){SL_CEL_ALL_STEPS}, &arena, &made, &err) < 0)
+        if (api_cel_message(c, &in, &(uint64_t){SL_CEL_ALL_STEPS}, &arena, &made, &err) < 0)
             sl_assert(err.text[0] != '\0');
     }
     const struct api_jsonpath *path;

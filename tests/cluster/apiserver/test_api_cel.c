@@ -71,21 +71,33 @@ static const struct {
     {"self == null", "null", NULL, YES},
     {"dyn(1)", "{}", NULL, ERROR},
     /* literals */
-    {"r'\\d' == '\\\\d' && r\"\"\"a\"b\"\"\" == 'a\"b' && \'\'\'x\ny\'\'\' == 'x\\ny'", "{}", NULL, YES},
-    {"b'\\x00\\377' == b'\\000\\xff' && size(b'\xc3\xa4') == 2 && bytes('a') == b'a'", "{}", NULL, YES},
-    {"'\\u00e4\\U0001F600\\101\\x41' == '\xc3\xa4\xf0\x9f\x98\x80" "AA'", "{}", NULL, YES},
-    {"0x10 == 16 && 1e3 == 1000.0 && 5u == 5u && .5 < 1 && -9223372036854775808 < 0 // so", "{}", NULL, YES},
+    {"r'\\d' == '\\\\d' && r\"\"\"a\"b\"\"\" == 'a\"b' && \'\'\'x\ny\'\'\' == 'x\\ny'", "{}", NULL,
+     YES},
+    {"b'\\x00\\377' == b'\\000\\xff' && size(b'\xc3\xa4') == 2 && bytes('a') == b'a'", "{}", NULL,
+     YES},
+    {"'\\u00e4\\U0001F600\\101\\x41' == '\xc3\xa4\xf0\x9f\x98\x80"
+     "AA'",
+     "{}", NULL, YES},
+    {"0x10 == 16 && 1e3 == 1000.0 && 5u == 5u && .5 < 1 && -9223372036854775808 < 0 // so", "{}",
+     NULL, YES},
     {"{'a': 1, 'b': [2]}.b[0] == 2 && {1: 'x'}[1] == 'x' && {}.size() == 0", "{}", NULL, YES},
     {"{'a': 1, 'a': 2}.size() == 1", "{}", NULL, ERROR},
-    {"type(1) == int && type('') == string && type(duration('1s')) == google.protobuf.Duration", "{}", NULL, YES},
+    {"type(1) == int && type('') == string && type(duration('1s')) == google.protobuf.Duration",
+     "{}", NULL, YES},
     /* macros */
     {"self.map(x, x > 1, x * 2) == [4, 6] && {'a': 1}.all(k, v, v == 1)", "[1,2,3]", NULL, YES},
-    {"self.transformList(i, v, i > 0, i + v) == [3, 5] && self.exists(i, v, i == 2 && v == 3)", "[1,2,3]", NULL, YES},
-    {"{'a': 1}.transformMap(k, v, v + 1) == {'a': 2} && ['x'].transformMapEntry(i, v, {v: i}) == {'x': 0}", "{}", NULL, YES},
-    {"['b', 'a'].sortBy(x, x) == ['a', 'b'] && [3, 1, 2].sortBy(x, -x) == [3, 2, 1]", "{}", NULL, YES},
-    {"self.?a.?b.orValue('x') == 'x' && self.?n.hasValue() && self[?'n'].value() == 1", "{\"n\":1}", NULL, YES},
+    {"self.transformList(i, v, i > 0, i + v) == [3, 5] && self.exists(i, v, i == 2 && v == 3)",
+     "[1,2,3]", NULL, YES},
+    {"{'a': 1}.transformMap(k, v, v + 1) == {'a': 2} && ['x'].transformMapEntry(i, v, {v: i}) == "
+     "{'x': 0}",
+     "{}", NULL, YES},
+    {"['b', 'a'].sortBy(x, x) == ['a', 'b'] && [3, 1, 2].sortBy(x, -x) == [3, 2, 1]", "{}", NULL,
+     YES},
+    {"self.?a.?b.orValue('x') == 'x' && self.?n.hasValue() && self[?'n'].value() == 1", "{\"n\":1}",
+     NULL, YES},
     {"[?self.?none, ?self.?n] == [1] && {?'k': self.?none}.size() == 0", "{\"n\":1}", NULL, YES},
-    {"optional.of(1).optMap(x, x + 1).value() == 2 && !optional.none().hasValue()", "{}", NULL, YES},
+    {"optional.of(1).optMap(x, x + 1).value() == 2 && !optional.none().hasValue()", "{}", NULL,
+     YES},
     {"optional.ofNonZeroValue('').or(optional.of('b')).value() == 'b'", "{}", NULL, YES},
     {"optional.none().value() == 1", "{}", NULL, ERROR},
 };
@@ -115,7 +127,8 @@ static void rules_mean(void **state) {
             goto next;
         }
         assert_int_equal(api_cel_uses(c, 1), meanings[i].old != NULL);
-        const struct api_cel_input in = {.v = {yyjson_doc_get_root(self), yyjson_doc_get_root(old)}};
+        const struct api_cel_input in = {
+            .v = {yyjson_doc_get_root(self), yyjson_doc_get_root(old)}};
         r = api_cel_holds(c, &in, &(uint64_t){SL_CEL_ALL_STEPS}, &holds, &err);
         if ((r < 0 ? ERROR : holds ? YES : NO) != meanings[i].is) {
             wrong++;

@@ -135,7 +135,8 @@ PATHS += [
     ".spec.deep.a} {.spec",
 ]
 # These cannot be read: they and all columns behind them are not shown.
-UNREADABLE = r""".spec.list[ .spec.list[a] .spec["name"] .spec.list[1 .spec] .spec,name .spec{name .status[?(@.a=="b" .status[?(@.a==)]
+UNREADABLE = r""".spec.list[ .spec.list[a] .spec["name"] .spec.list[1 .spec] .spec,name .spec{name
+.status[?(@.a=="b" .status[?(@.a==)]
 .... .spec....a .spec.list[?(@.a=="b"&&@.c)] .spec.list[1:2:3:4] .spec.*[?(@.a="b")] .spec.list[99999999999999999999]
 .spec.list[-] ..* .spec.list[?(@.a==b)] .spec.list[?()] .spec.%a .spec[%]""".split()
 OBJECT = {

@@ -53,7 +53,7 @@ const struct api_cel_type *api_cel_result(const struct api_cel *c);
 int api_cel_holds(const struct api_cel *c, const struct api_cel_input *in, uint64_t *budget,
                   bool *ret, struct sl_err *err) _must_check_;
 /* The same of an expression that makes a text, which is in the arena then. */
-int api_cel_text(const struct api_cel *c, const struct api_cel_input *in, uint64_t *budget,
-                 struct sl_arena *arena, struct sl_text *ret, struct sl_err *err) _must_check_;
+int api_cel_message(const struct api_cel *c, const struct api_cel_input *in, uint64_t *budget,
+                    struct sl_arena *arena, struct sl_text *ret, struct sl_err *err) _must_check_;
 
 #endif

@@ -28,29 +28,30 @@ static const struct named {
     {"datetime", NULL, "date-time", "invalid datetime", false},
 };
 
-static struct value named(struct cel_call *c) {
-    const struct value *name = &c->args[0];
+static struct api_value named(struct api_cel_call *c) {
+    const struct api_value *name = &c->args[0];
 
     for (size_t i = 0; i < SL_LEN(formats); i++)
         if (strlen(formats[i].name) == name->len &&
             memcmp(formats[i].name, name->s, name->len) == 0)
-            return cel_optional(c->run, &(struct value){.kind = V_FORMAT, .num = (int64_t)i});
-    return cel_optional(c->run, NULL);
+            return api_cel_optional(c->run,
+                                    &(struct api_value){.kind = V_FORMAT, .num = (int64_t)i});
+    return api_cel_optional(c->run, NULL);
 }
 
-static struct value constant(struct cel_call *c) {
-    return (struct value){.kind = V_FORMAT, .num = c->how};
+static struct api_value constant(struct api_cel_call *c) {
+    return (struct api_value){.kind = V_FORMAT, .num = c->how};
 }
 
-static struct value validate(struct cel_call *c) {
+static struct api_value validate(struct api_cel_call *c) {
     const struct named *f = &formats[c->args[0].num];
-    struct value text = c->args[1];
+    struct api_value text = c->args[1];
     struct sl_syntax_errors errors = {.v = {f->words}, .n = 1};
 
-    if (!cel_charge(c->run, text.len / 4 + 8))
-        return cel_too_costly(c->run);
+    if (!api_cel_charge(c->run, text.len / 4 + 8))
+        return api_cel_too_costly(c->run);
     if (f->prefix && text.len && text.s[text.len - 1] == '-') {
-        text = cel_text_copy(c->run, text.s, text.len);
+        text = api_cel_text_copy(c->run, text.s, text.len);
         if (text.kind == V_ERROR)
             return text;
         ((char *)text.s)[text.len - 1] = 'a';
@@ -59,16 +60,16 @@ static struct value validate(struct cel_call *c) {
         errors = f->check(text.s, text.len);
     else if (schema_value_format(f->format, text.s, text.len))
         errors.n = 0;
-    struct value *items = cel_make(c->run, errors.n * sizeof(*items));
+    struct api_value *items = api_cel_make(c->run, errors.n * sizeof(*items));
     if (!items)
-        return cel_too_costly(c->run);
+        return api_cel_too_costly(c->run);
     for (uint32_t i = 0; i < errors.n; i++)
-        items[i] = cel_text(errors.v[i], strlen(errors.v[i]));
-    const struct value list = cel_list(items, errors.n);
-    return cel_optional(c->run, errors.n ? &list : NULL);
+        items[i] = api_cel_text(errors.v[i], strlen(errors.v[i]));
+    const struct api_value list = api_cel_list(items, errors.n);
+    return api_cel_optional(c->run, errors.n ? &list : NULL);
 }
 
-const struct cel_function cel_functions_named[] = {
+const struct api_cel_function api_cel_functions_named[] = {
     {"format.named", false, "s", 'f', named, 0},
     {"format.dns1123Label", false, "", 'F', constant, 0},
     {"format.dns1123Subdomain", false, "", 'F', constant, 1},

@@ -8,10 +8,10 @@
 #include "core/base/fmt.h"
 
 /* Why not; NULL: it is an address. Of IPv4 without zeros in front, of IPv6 without a zone. */
-static const char *parse_ip(const char *s, size_t len, struct value *ret) {
+static const char *parse_ip(const char *s, size_t len, struct api_value *ret) {
     char text[INET6_ADDRSTRLEN + 1];
 
-    *ret = (struct value){.kind = V_IP};
+    *ret = (struct api_value){.kind = V_IP};
     if (len >= sizeof(text) || memchr(s, '\0', len))
         return "unable to parse IP";
     if (memchr(s, '%', len))
@@ -33,7 +33,7 @@ static const char *parse_ip(const char *s, size_t len, struct value *ret) {
                : NULL;
 }
 
-static const char *parse_cidr(const char *s, size_t len, struct value *ret) {
+static const char *parse_cidr(const char *s, size_t len, struct api_value *ret) {
     const char *slash = memrchr(s, '/', len);
     size_t digits = slash ? len - (size_t)(slash - s) - 1 : 0;
     char text[4] = {0};
@@ -56,7 +56,7 @@ static const char *parse_cidr(const char *s, size_t len, struct value *ret) {
 }
 
 /* RFC 5952, with IPv6 never written as IPv4. */
-static void print_ip(const struct value *v, char out[64]) {
+static void print_ip(const struct api_value *v, char out[64]) {
     uint16_t words[8];
     int best = -1, best_len = 1;
     size_t n = 0;
@@ -89,50 +89,56 @@ static void print_ip(const struct value *v, char out[64]) {
     }
 }
 
+#define BAD_NET "network address parse error during conversion from string: "
+
 enum { MAKE, ASK };
 
-static struct value make_ip(struct cel_call *c) {
-    const struct value *s = &c->args[0];
-    struct value v;
-    const char *why = cel_charge(c->run, 8) ? parse_ip(s->s, s->len, &v) : "too costly";
+static struct api_value make_ip(struct api_cel_call *c) {
+    const struct api_value *s = &c->args[0];
+    struct api_value v;
+    const char *why = api_cel_charge(c->run, 8) ? parse_ip(s->s, s->len, &v) : "too costly";
 
     if (c->how == ASK)
-        return cel_bool(!why);
-    return why ? cel_error(c->run, "IP Address \"%.*s\" parse error during conversion from string: %s",
-                           (int)(s->len < 60 ? s->len : 60), s->s, why)
+        return api_cel_bool(!why);
+    const int n = (int)(s->len < 60 ? s->len : 60);
+    return why ? api_cel_error(c->run,
+                               "IP Address \"%.*s\" parse error during conversion from string: "
+                               "ParseAddr(\"%.*s\"): %s",
+                               n, s->s, n, s->s, why)
                : v;
 }
 
-static struct value make_cidr(struct cel_call *c) {
-    const struct value *s = &c->args[0];
-    struct value v;
-    const char *why = cel_charge(c->run, 8) ? parse_cidr(s->s, s->len, &v) : "too costly";
+static struct api_value make_cidr(struct api_cel_call *c) {
+    const struct api_value *s = &c->args[0];
+    struct api_value v;
+    const char *why = api_cel_charge(c->run, 8) ? parse_cidr(s->s, s->len, &v) : "too costly";
 
     if (c->how == ASK)
-        return cel_bool(!why);
-    return why ? cel_error(c->run, "network address parse error during conversion from string: %s",
-                           why)
+        return api_cel_bool(!why);
+    const int n = (int)(s->len < 60 ? s->len : 60);
+    return why ? api_cel_error(c->run, BAD_NET BAD_NET "netip.ParsePrefix(\"%.*s\"): %s", n, s->s,
+                               why)
                : v;
 }
 
-static struct value is_canonical(struct cel_call *c) {
-    struct value v = make_ip(c);
+static struct api_value is_canonical(struct api_cel_call *c) {
+    struct api_value v = make_ip(c);
     char text[64];
 
     if (v.kind == V_ERROR)
         return v;
     print_ip(&v, text);
-    return cel_bool(strlen(text) == c->args[0].len &&
-                    memcmp(text, c->args[0].s, c->args[0].len) == 0);
+    return api_cel_bool(strlen(text) == c->args[0].len &&
+                        memcmp(text, c->args[0].s, c->args[0].len) == 0);
 }
 
-static struct value to_text(struct cel_call *c) {
+static struct api_value to_text(struct api_cel_call *c) {
     char text[64 + 4];
 
     print_ip(&c->args[0], text);
     if (c->args[0].kind == V_CIDR)
         sl_fmt(text + strlen(text), sizeof(text) - strlen(text), "/%u", c->args[0].bits);
-    return cel_text_copy(c->run, text, strlen(text));
+    return api_cel_text_copy(c->run, text, strlen(text));
 }
 
 enum { IP_FAMILY, IP_UNSPECIFIED, IP_LOOPBACK, IP_LOCAL_MANY, IP_LOCAL_ONE, IP_GLOBAL };
@@ -144,65 +150,65 @@ static bool is_zero(const uint8_t *a, size_t n) {
     return true;
 }
 
-static struct value ask_ip(struct cel_call *c) {
-    const struct value *v = &c->args[0];
+static struct api_value ask_ip(struct api_cel_call *c) {
+    const struct api_value *v = &c->args[0];
     const uint8_t *a = v->address;
     const bool four = v->family == 4, none = is_zero(a, four ? 4 : 16);
     const bool loop = four ? a[0] == 127 : is_zero(a, 15) && a[15] == 1;
     const bool many = four ? (a[0] & 0xf0) == 0xe0 : a[0] == 0xff;
-    const bool local_many = four ? a[0] == 224 && a[1] == 0 && a[2] == 0
-                                 : a[0] == 0xff && (a[1] & 0xf) == 2;
+    const bool local_many =
+        four ? a[0] == 224 && a[1] == 0 && a[2] == 0 : a[0] == 0xff && (a[1] & 0xf) == 2;
     const bool local = four ? a[0] == 169 && a[1] == 254 : a[0] == 0xfe && (a[1] & 0xc0) == 0x80;
     const bool all = four && a[0] == 255 && a[1] == 255 && a[2] == 255 && a[3] == 255;
 
     switch (c->how) {
     case IP_FAMILY:
-        return cel_int(v->family);
+        return api_cel_int(v->family);
     case IP_UNSPECIFIED:
-        return cel_bool(none);
+        return api_cel_bool(none);
     case IP_LOOPBACK:
-        return cel_bool(loop);
+        return api_cel_bool(loop);
     case IP_LOCAL_MANY:
-        return cel_bool(local_many);
+        return api_cel_bool(local_many);
     case IP_LOCAL_ONE:
-        return cel_bool(local);
+        return api_cel_bool(local);
     default:
-        return cel_bool(!none && !loop && !many && !local && !all);
+        return api_cel_bool(!none && !loop && !many && !local && !all);
     }
 }
 
 static bool same_bits(const uint8_t *a, const uint8_t *b, uint8_t bits) {
     const uint8_t whole = bits / 8, rest = bits % 8;
 
-    return memcmp(a, b, whole) == 0 &&
-           (!rest || ((a[whole] ^ b[whole]) >> (8 - rest)) == 0);
+    return memcmp(a, b, whole) == 0 && (!rest || ((a[whole] ^ b[whole]) >> (8 - rest)) == 0);
 }
 
 enum { CONTAINS_IP, CONTAINS_CIDR };
 
-static struct value contains(struct cel_call *c) {
-    const struct value *net = &c->args[0];
-    struct value other = c->args[1];
+static struct api_value contains(struct api_cel_call *c) {
+    const struct api_value *net = &c->args[0];
+    struct api_value other = c->args[1];
 
     if (other.kind == V_STR) {
-        const struct cel_call of = {.run = c->run, .args = &c->args[1], .n = 1, .node = c->node};
-        struct cel_call make = of;
+        const struct api_cel_call of = {
+            .run = c->run, .args = &c->args[1], .n = 1, .node = c->node};
+        struct api_cel_call make = of;
         other = c->how == CONTAINS_IP ? make_ip(&make) : make_cidr(&make);
         if (other.kind == V_ERROR)
-            return other;
+            return api_cel_no_overload(c->run);
     }
-    return cel_bool(net->family == other.family &&
-                    (c->how == CONTAINS_IP || net->bits <= other.bits) &&
-                    same_bits(net->address, other.address, net->bits));
+    return api_cel_bool(net->family == other.family &&
+                        (c->how == CONTAINS_IP || net->bits <= other.bits) &&
+                        same_bits(net->address, other.address, net->bits));
 }
 
 enum { CIDR_IP, CIDR_LENGTH, CIDR_MASKED };
 
-static struct value ask_cidr(struct cel_call *c) {
-    struct value v = c->args[0];
+static struct api_value ask_cidr(struct api_cel_call *c) {
+    struct api_value v = c->args[0];
 
     if (c->how == CIDR_LENGTH)
-        return cel_int(v.bits);
+        return api_cel_int(v.bits);
     if (c->how == CIDR_IP) {
         v.kind = V_IP;
         v.bits = 0;
@@ -215,7 +221,7 @@ static struct value ask_cidr(struct cel_call *c) {
     return v;
 }
 
-const struct cel_function cel_functions_net[] = {
+const struct api_cel_function api_cel_functions_net[] = {
     {"ip", false, "s", 'I', make_ip, MAKE},
     {"isIP", false, "s", 'b', make_ip, ASK},
     {"ip.isCanonical", false, "s", 'b', is_canonical, MAKE},

@@ -7,71 +7,71 @@
 
 enum { MAKE, ASK };
 
-static struct value made(struct run *x, sl_quantity q) {
-    sl_quantity *copy = cel_make(x, sizeof(*copy));
+static struct api_value made(struct api_run *x, sl_quantity q) {
+    sl_quantity *copy = api_cel_make(x, sizeof(*copy));
 
     if (!copy)
-        return cel_too_costly(x);
+        return api_cel_too_costly(x);
     *copy = q;
-    return (struct value){.kind = V_QUANTITY, .quantity = copy};
+    return (struct api_value){.kind = V_QUANTITY, .quantity = copy};
 }
 
-static struct value make_quantity(struct cel_call *c) {
-    const struct value *s = &c->args[0];
+static struct api_value make_quantity(struct api_cel_call *c) {
+    const struct api_value *s = &c->args[0];
     sl_quantity q;
 
-    if (!cel_charge(c->run, s->len / 8))
-        return cel_too_costly(c->run);
+    if (!api_cel_charge(c->run, s->len / 8))
+        return api_cel_too_costly(c->run);
     bool valid = sl_quantity_parse(s->s, s->len, &q, NULL) == 0;
     if (c->how == ASK)
-        return cel_bool(valid);
+        return api_cel_bool(valid);
     return valid ? made(c->run, q)
-                 : cel_error(c->run,
-                             "quantities must match the regular expression "
-                             "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'");
+                 : api_cel_error(c->run, "quantities must match the regular expression "
+                                         "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'");
 }
 
 enum { SIGN, FLOAT, INTEGER, IS_INTEGER };
 
-static struct value ask(struct cel_call *c) {
+static struct api_value ask(struct api_cel_call *c) {
     const sl_quantity q = *c->args[0].quantity;
     const bool whole = q % SL_NANO == 0 && q / SL_NANO <= INT64_MAX && q / SL_NANO >= INT64_MIN;
 
     switch (c->how) {
     case SIGN:
-        return cel_int((q > 0) - (q < 0));
+        return api_cel_int((q > 0) - (q < 0));
     case FLOAT:
-        return cel_real((double)q / 1e9);
+        return api_cel_real((double)q / 1e9);
     case IS_INTEGER:
-        return cel_bool(whole);
+        return api_cel_bool(whole);
     default:
-        return whole ? cel_int((int64_t)(q / SL_NANO))
-                     : cel_error(c->run, "cannot convert value to integer");
+        return whole ? api_cel_int((int64_t)(q / SL_NANO))
+                     : api_cel_error(c->run, "cannot convert value to integer");
     }
 }
 
 enum { GREATER, LESS, ORDER };
 
-static struct value compare(struct cel_call *c) {
+static struct api_value compare(struct api_cel_call *c) {
     const sl_quantity a = *c->args[0].quantity, b = *c->args[1].quantity;
     const int order = (a > b) - (a < b);
 
-    return c->how == ORDER ? cel_int(order) : cel_bool(order == (c->how == GREATER ? 1 : -1));
+    return c->how == ORDER ? api_cel_int(order)
+                           : api_cel_bool(order == (c->how == GREATER ? 1 : -1));
 }
 
 enum { ADD, SUB };
 
-static struct value combine(struct cel_call *c) {
+static struct api_value combine(struct api_cel_call *c) {
     const sl_quantity a = *c->args[0].quantity;
-    const sl_quantity b = c->args[1].kind == V_INT ? (sl_quantity)c->args[1].num * SL_NANO
-                                                   : *c->args[1].quantity;
+    const sl_quantity b =
+        c->args[1].kind == V_INT ? (sl_quantity)c->args[1].num * SL_NANO : *c->args[1].quantity;
     return made(c->run, c->how == ADD ? a + b : a - b);
 }
 
-const struct cel_function cel_functions_quantity[] = {
+const struct api_cel_function api_cel_functions_quantity[] = {
     {"quantity", false, "s", 'Q', make_quantity, MAKE},
     {"isQuantity", false, "s", 'b', make_quantity, ASK},
-    {"sign", true, "Q", 'i', ask, SIGN},
+    {"sign", false, "Q", 'i', ask, SIGN},
     {"asApproximateFloat", true, "Q", 'd', ask, FLOAT},
     {"asInteger", true, "Q", 'i', ask, INTEGER},
     {"isInteger", true, "Q", 'b', ask, IS_INTEGER},

@@ -4,7 +4,7 @@
 
 #include "cluster/apiserver/cel/tree.h"
 
-struct cel_semver {
+struct api_cel_semver {
     uint64_t v[3];
     struct sl_text pre;
 };
@@ -46,11 +46,11 @@ static bool words(struct sl_text t, bool strict) {
 }
 
 /* loose: "v1" is 1.0.0, and 01 is 1. */
-static bool parse(const char *p, size_t len, bool loose, struct cel_semver *ret) {
+static bool parse(const char *p, size_t len, bool loose, struct api_cel_semver *ret) {
     const char *end = p + len;
     int n = 0;
 
-    *ret = (struct cel_semver){.pre = SL_TEXT("")};
+    *ret = (struct api_cel_semver){.pre = SL_TEXT("")};
     if (loose && p < end && *p == 'v')
         p++;
     for (; n < 3; n++) {
@@ -99,7 +99,7 @@ static int compare_words(struct sl_text a, struct sl_text b) {
     return (c > 0) - (c < 0);
 }
 
-int cel_semver_compare(const struct cel_semver *a, const struct cel_semver *b) {
+int api_cel_semver_compare(const struct api_cel_semver *a, const struct api_cel_semver *b) {
     struct sl_text x = a->pre, y = b->pre;
 
     for (int i = 0; i < 3; i++)
@@ -117,36 +117,37 @@ int cel_semver_compare(const struct cel_semver *a, const struct cel_semver *b) {
 
 enum { MAKE, ASK };
 
-static struct value make_semver(struct cel_call *c) {
-    const struct value *s = &c->args[0];
-    struct cel_semver v, *made;
+static struct api_value make_semver(struct api_cel_call *c) {
+    const struct api_value *s = &c->args[0];
+    struct api_cel_semver v, *made;
 
-    if (!cel_charge(c->run, s->len / 8))
-        return cel_too_costly(c->run);
+    if (!api_cel_charge(c->run, s->len / 8))
+        return api_cel_too_costly(c->run);
     bool valid = parse(s->s, s->len, c->n > 1 && c->args[1].yes, &v);
     if (c->how == ASK)
-        return cel_bool(valid);
+        return api_cel_bool(valid);
     if (!valid)
-        return cel_error(c->run, "No Major.Minor.Patch elements found");
-    if (!(made = cel_make(c->run, sizeof(*made))))
-        return cel_too_costly(c->run);
+        return api_cel_error(c->run, "No Major.Minor.Patch elements found");
+    if (!(made = api_cel_make(c->run, sizeof(*made))))
+        return api_cel_too_costly(c->run);
     *made = v;
-    return (struct value){.kind = V_SEMVER, .semver = made};
+    return (struct api_value){.kind = V_SEMVER, .semver = made};
 }
 
-static struct value part(struct cel_call *c) {
+static struct api_value part(struct api_cel_call *c) {
     const uint64_t n = c->args[0].semver->v[c->how];
-    return n > INT64_MAX ? cel_error(c->run, "integer overflow") : cel_int((int64_t)n);
+    return n > INT64_MAX ? api_cel_error(c->run, "integer overflow") : api_cel_int((int64_t)n);
 }
 
 enum { GREATER, LESS, ORDER };
 
-static struct value compare(struct cel_call *c) {
-    const int order = cel_semver_compare(c->args[0].semver, c->args[1].semver);
-    return c->how == ORDER ? cel_int(order) : cel_bool(order == (c->how == GREATER ? 1 : -1));
+static struct api_value compare(struct api_cel_call *c) {
+    const int order = api_cel_semver_compare(c->args[0].semver, c->args[1].semver);
+    return c->how == ORDER ? api_cel_int(order)
+                           : api_cel_bool(order == (c->how == GREATER ? 1 : -1));
 }
 
-const struct cel_function cel_functions_semver[] = {
+const struct api_cel_function api_cel_functions_semver[] = {
     {"semver", false, "s", 'V', make_semver, MAKE},
     {"semver", false, "sb", 'V', make_semver, MAKE},
     {"isSemver", false, "s", 'b', make_semver, ASK},

@@ -70,12 +70,12 @@ static bool parse_clock(const char **p, const char *end, int64_t *sec, int32_t *
     return true;
 }
 
-bool cel_time_parse(const char *s, size_t len, bool date, struct value *ret) {
+bool api_cel_time_parse(const char *s, size_t len, bool date, struct api_value *ret) {
     static const uint8_t lengths[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
     const char *p = s, *end = s + len;
     int64_t year, month, day;
 
-    *ret = (struct value){.kind = V_TIME};
+    *ret = (struct api_value){.kind = V_TIME};
     if (!digits(&p, end, 4, &year) || !sign(&p, end, "-") || !digits(&p, end, 2, &month) ||
         !sign(&p, end, "-") || !digits(&p, end, 2, &day) || month < 1 || month > 12 || day < 1)
         return false;
@@ -86,7 +86,7 @@ bool cel_time_parse(const char *s, size_t len, bool date, struct value *ret) {
     return (date || parse_clock(&p, end, &ret->sec, &ret->nsec)) && p == end && year >= 1;
 }
 
-void cel_time_print(const struct value *v, char out[48]) {
+void api_cel_time_print(const struct api_value *v, char out[48]) {
     struct sl_civil d;
     size_t n;
 
@@ -103,23 +103,24 @@ void cel_time_print(const struct value *v, char out[48]) {
     out[n + 1] = '\0';
 }
 
-static struct value make_duration(struct cel_call *c) {
-    const struct value *v = &c->args[0];
+#define CANNOT "type conversion error from 'string' to '%s'"
+
+static struct api_value make_duration(struct api_cel_call *c) {
+    const struct api_value *v = &c->args[0];
     sl_span d;
 
     if (v->kind == V_DURATION)
         return *v;
-    if (!cel_charge(c->run, v->len / 8))
-        return cel_too_costly(c->run);
+    if (!api_cel_charge(c->run, v->len / 8))
+        return api_cel_too_costly(c->run);
     return sl_span_parse(v->s, v->len, &d, NULL) == 0
-               ? cel_span(d)
-               : cel_error(c->run, "time: invalid duration \"%.*s\"",
-                           (int)(v->len < 60 ? v->len : 60), v->s);
+               ? api_cel_span(d)
+               : api_cel_error(c->run, CANNOT, "google.protobuf.Duration");
 }
 
-static struct value make_time(struct cel_call *c) {
-    const struct value *v = &c->args[0];
-    struct value ret = {.kind = V_TIME};
+static struct api_value make_time(struct api_cel_call *c) {
+    const struct api_value *v = &c->args[0];
+    struct api_value ret = {.kind = V_TIME};
 
     if (v->kind == V_TIME)
         return *v;
@@ -127,16 +128,15 @@ static struct value make_time(struct cel_call *c) {
         ret.sec = v->num;
         return v->num >= INT64_C(-62135596800) && v->num <= INT64_C(253402300799)
                    ? ret
-                   : cel_error(c->run, "timestamp overflow");
+                   : api_cel_error(c->run, "timestamp overflow");
     }
-    return v->len < 64 && cel_time_parse(v->s, v->len, false, &ret)
+    return v->len < 64 && api_cel_time_parse(v->s, v->len, false, &ret)
                ? ret
-               : cel_error(c->run, "parsing time \"%.*s\": not RFC 3339",
-                           (int)(v->len < 60 ? v->len : 60), v->s);
+               : api_cel_error(c->run, CANNOT, "google.protobuf.Timestamp");
 }
 
 /* "UTC", "+01:00", "01:00"; seconds. */
-static bool zone(const struct value *v, int64_t *ret) {
+static bool zone(const struct api_value *v, int64_t *ret) {
     char text[16];
     const char *p = text, *end;
 
@@ -153,36 +153,44 @@ static bool zone(const struct value *v, int64_t *ret) {
 
 enum { YEAR, MONTH, DAY_OF_MONTH, DATE, DAY_OF_WEEK, DAY_OF_YEAR, HOURS, MINUTES, SECONDS, MILLIS };
 
-static struct value part_of_time(struct cel_call *c) {
+static struct api_value part_of_time(struct api_cel_call *c) {
     int64_t offset = 0;
 
     if (c->n > 1 && !zone(&c->args[1], &offset))
-        return cel_error(c->run, "unknown time zone %.*s",
-                         (int)(c->args[1].len < 60 ? c->args[1].len : 60), c->args[1].s);
+        return api_cel_error(c->run, "unknown time zone %.*s",
+                             (int)(c->args[1].len < 60 ? c->args[1].len : 60), c->args[1].s);
     struct sl_civil d;
     const int64_t sec = c->args[0].sec + offset, days = sec / DAY - (sec % DAY < 0);
     sl_civil_of(sec, &d);
     const int64_t parts[] = {
-        [YEAR] = d.year,          [MONTH] = d.month - 1,       [DAY_OF_MONTH] = d.day - 1,
-        [DATE] = d.day,           [DAY_OF_WEEK] = d.weekday,   [DAY_OF_YEAR] = days - days_of(d.year, 1, 1),
-        [HOURS] = d.hour,         [MINUTES] = d.minute,        [SECONDS] = d.second,
+        [YEAR] = d.year,
+        [MONTH] = d.month - 1,
+        [DAY_OF_MONTH] = d.day - 1,
+        [DATE] = d.day,
+        [DAY_OF_WEEK] = d.weekday,
+        [DAY_OF_YEAR] = days - days_of(d.year, 1, 1),
+        [HOURS] = d.hour,
+        [MINUTES] = d.minute,
+        [SECONDS] = d.second,
         [MILLIS] = c->args[0].nsec / 1000000,
     };
-    return cel_int(parts[c->how]);
+    return api_cel_int(parts[c->how]);
 }
 
-static struct value part_of_duration(struct cel_call *c) {
+static struct api_value part_of_duration(struct api_cel_call *c) {
     const int64_t unit = c->how == HOURS     ? SL_HOUR
                          : c->how == MINUTES ? SL_MINUTE
                          : c->how == SECONDS ? SL_SEC
                                              : SL_MSEC;
-    return cel_int(c->args[0].num / unit);
+    return api_cel_int(c->args[0].num / unit);
 }
 
 #define PART(name_, how_)                                                                          \
-    {name_, true, "T", 'i', part_of_time, how_}, { name_, true, "Ts", 'i', part_of_time, how_ }
+    {name_, true, "T", 'i', part_of_time, how_}, {                                                 \
+        name_, true, "Ts", 'i', part_of_time, how_                                                 \
+    }
 
-const struct cel_function cel_functions_time[] = {
+const struct api_cel_function api_cel_functions_time[] = {
     {"duration", false, "s", 'D', make_duration, 0},
     {"duration", false, "D", 'D', make_duration, 0},
     {"timestamp", false, "s", 'T', make_time, 0},

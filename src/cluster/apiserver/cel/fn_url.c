@@ -5,7 +5,7 @@
 
 #include "cluster/apiserver/cel/tree.h"
 
-struct cel_url {
+struct api_cel_url {
     struct sl_text whole, scheme, host, path, query; /* host decoded; path and query as written */
 };
 
@@ -18,7 +18,7 @@ static bool is_digit(char c) {
 }
 
 static int hex(char c) {
-    return is_digit(c)              ? c - '0'
+    return is_digit(c)            ? c - '0'
            : c >= 'a' && c <= 'f' ? c - 'a' + 10
            : c >= 'A' && c <= 'F' ? c - 'A' + 10
                                   : -1;
@@ -109,7 +109,7 @@ static struct sl_text cut(struct sl_text *t, char at) {
     return rest;
 }
 
-static bool authority(struct cel_url *u, struct sl_text t) {
+static bool authority(struct api_cel_url *u, struct sl_text t) {
     const char *at = memrchr(t.s, '@', t.n);
 
     u->host = at ? after(t, (size_t)(at + 1 - t.s)) : t;
@@ -118,7 +118,7 @@ static bool authority(struct cel_url *u, struct sl_text t) {
 }
 
 /* The scheme in small letters; NULL: what makes it none is wrong. */
-static const char *scheme_of(struct run *x, struct sl_text *rest, struct sl_text *ret) {
+static const char *scheme_of(struct api_run *x, struct sl_text *rest, struct sl_text *ret) {
     size_t n = 0;
 
     *ret = SL_TEXT("");
@@ -129,7 +129,7 @@ static const char *scheme_of(struct run *x, struct sl_text *rest, struct sl_text
         return "";
     if (n == 0)
         return NULL;
-    struct value copy = cel_text_copy(x, rest->s, n);
+    struct api_value copy = api_cel_text_copy(x, rest->s, n);
     if (copy.kind == V_ERROR)
         return NULL;
     for (size_t i = 0; i < n; i++)
@@ -140,8 +140,9 @@ static const char *scheme_of(struct run *x, struct sl_text *rest, struct sl_text
 }
 
 /* fragment: what is behind # is one, which is left out. NULL: all is right. */
-static const char *parse(struct run *x, struct sl_text t, bool fragment, struct cel_url *u) {
-    *u = (struct cel_url){0};
+static const char *parse(struct api_run *x, struct sl_text t, bool fragment,
+                         struct api_cel_url *u) {
+    *u = (struct api_cel_url){0};
     for (size_t i = 0; i < t.n; i++)
         if ((unsigned char)t.s[i] < ' ' || t.s[i] == 0x7f)
             return "net/url: invalid control character in URL";
@@ -172,32 +173,33 @@ static const char *parse(struct run *x, struct sl_text t, bool fragment, struct 
     return escapes_are_valid(rest, false) ? NULL : "invalid URL escape";
 }
 
-static struct value make_url(struct cel_call *c) {
-    struct cel_url u, *made;
+static struct api_value make_url(struct api_cel_call *c) {
+    struct api_cel_url u, *made;
     struct sl_text t = {c->args[0].s, c->args[0].len};
 
-    if (!cel_charge(c->run, t.n / 4))
-        return cel_too_costly(c->run);
+    if (!api_cel_charge(c->run, t.n / 4))
+        return api_cel_too_costly(c->run);
     const char *why = parse(c->run, t, false, &u);
     if (c->node->s[0] == 'i') /* isURL */
-        return cel_bool(!why);
+        return api_cel_bool(!why);
     if (!why)
         why = parse(c->run, t, true, &u);
     if (why)
-        return cel_error(c->run, "URL parse error during conversion from string: parse \"%.*s\": %s",
-                         (int)(t.n < 80 ? t.n : 80), t.s, why);
-    if (!(made = cel_make(c->run, sizeof(*made))))
-        return cel_too_costly(c->run);
+        return api_cel_error(c->run,
+                             "URL parse error during conversion from string: parse \"%.*s\": %s",
+                             (int)(t.n < 80 ? t.n : 80), t.s, why);
+    if (!(made = api_cel_make(c->run, sizeof(*made))))
+        return api_cel_too_costly(c->run);
     *made = u;
-    return (struct value){.kind = V_URL, .url = made};
+    return (struct api_value){.kind = V_URL, .url = made};
 }
 
-bool cel_url_equal(const struct cel_url *a, const struct cel_url *b) {
+bool api_cel_url_equal(const struct api_cel_url *a, const struct api_cel_url *b) {
     return sl_text_eq(a->whole, b->whole);
 }
 
-static struct value decoded(struct run *x, struct sl_text t, bool plus) {
-    struct value v = cel_text_copy(x, t.s, t.n);
+static struct api_value decoded(struct api_run *x, struct sl_text t, bool plus) {
+    struct api_value v = api_cel_text_copy(x, t.s, t.n);
     char *s = (char *)v.s;
     size_t n = 0;
 
@@ -212,21 +214,21 @@ static struct value decoded(struct run *x, struct sl_text t, bool plus) {
         }
     }
     s[n] = '\0';
-    return cel_text(s, n);
+    return api_cel_text(s, n);
 }
 
-static struct value escaped_path(struct run *x, struct sl_text t) {
+static struct api_value escaped_path(struct api_run *x, struct sl_text t) {
     bool valid = true;
     size_t n = 0;
 
     for (size_t i = 0; i < t.n; i++)
         valid = valid && is_plain(t.s[i], IN_PATH_TOO);
     if (valid)
-        return cel_text_copy(x, t.s, t.n);
-    struct value plain = decoded(x, t, false);
-    char *out = plain.kind == V_STR ? cel_make(x, 3 * plain.len + 1) : NULL;
+        return api_cel_text_copy(x, t.s, t.n);
+    struct api_value plain = decoded(x, t, false);
+    char *out = plain.kind == V_STR ? api_cel_make(x, 3 * plain.len + 1) : NULL;
     if (!out)
-        return plain.kind == V_STR ? cel_too_costly(x) : plain;
+        return plain.kind == V_STR ? api_cel_too_costly(x) : plain;
     for (size_t i = 0; i < plain.len; i++) {
         static const char digits[] = "0123456789ABCDEF";
         if (is_plain(plain.s[i], IN_PATH)) {
@@ -238,37 +240,37 @@ static struct value escaped_path(struct run *x, struct sl_text t) {
         out[n++] = digits[plain.s[i] & 15];
     }
     out[n] = '\0';
-    return cel_text(out, n);
+    return api_cel_text(out, n);
 }
 
 /* "a=b&a=c": a map from names to lists. */
-static struct value query(struct run *x, struct sl_text t) {
+static struct api_value query(struct api_run *x, struct sl_text t) {
     size_t room = 1, n = 0;
 
     for (size_t i = 0; i < t.n; i++)
         room += t.s[i] == '&';
-    struct value *items = cel_make(x, 2 * room * sizeof(*items)), made = {.kind = V_MAP};
+    struct api_value *items = api_cel_make(x, 2 * room * sizeof(*items)), made = {.kind = V_MAP};
     if (!items)
-        return cel_too_costly(x);
+        return api_cel_too_costly(x);
     while (t.n) {
         struct sl_text one = t, rest = cut(&one, '&');
         t = rest;
         if (one.n == 0 || memchr(one.s, ';', one.n) || !escapes_are_valid(one, false))
             continue;
         struct sl_text name = one, text = cut(&name, '=');
-        struct value key = decoded(x, name, true), v = decoded(x, text, true), *list;
+        struct api_value key = decoded(x, name, true), v = decoded(x, text, true), *list;
         size_t at = 0;
-        while (at < n && !cel_equal(x, &items[2 * at], &key))
+        while (at < n && !api_cel_equal(x, &items[2 * at], &key))
             at++;
         size_t had = at < n ? items[2 * at + 1].n : 0;
-        list = cel_make(x, (had + 1) * sizeof(*list));
+        list = api_cel_make(x, (had + 1) * sizeof(*list));
         if (!list || key.kind == V_ERROR || v.kind == V_ERROR)
-            return cel_too_costly(x);
+            return api_cel_too_costly(x);
         if (had)
             memcpy(list, items[2 * at + 1].items, had * sizeof(*list));
         list[had] = v;
         items[2 * at] = key;
-        items[2 * at + 1] = cel_list(list, had + 1);
+        items[2 * at + 1] = api_cel_list(list, had + 1);
         n += at == n;
     }
     made.items = items;
@@ -278,9 +280,9 @@ static struct value query(struct run *x, struct sl_text t) {
 
 enum { GET_SCHEME, GET_HOST, GET_HOSTNAME, GET_PORT, GET_PATH, GET_QUERY };
 
-static struct value get(struct cel_call *c) {
-    const struct cel_url *u = c->args[0].url;
-    struct value host = decoded(c->run, u->host, false);
+static struct api_value get(struct api_cel_call *c) {
+    const struct api_cel_url *u = c->args[0].url;
+    struct api_value host = decoded(c->run, u->host, false);
 
     if (host.kind == V_ERROR)
         return host;
@@ -292,16 +294,16 @@ static struct value get(struct cel_call *c) {
         colon = NULL;
     switch (c->how) {
     case GET_SCHEME:
-        return cel_text_copy(c->run, u->scheme.s ? u->scheme.s : "", u->scheme.n);
+        return api_cel_text_copy(c->run, u->scheme.s ? u->scheme.s : "", u->scheme.n);
     case GET_HOST:
         return host;
     case GET_HOSTNAME:
         if (host.len && *host.s == '[' && bracket)
-            return cel_text_copy(c->run, host.s + 1, (size_t)(bracket - host.s - 1));
-        return cel_text_copy(c->run, host.s, (size_t)((colon ? colon : end) - host.s));
+            return api_cel_text_copy(c->run, host.s + 1, (size_t)(bracket - host.s - 1));
+        return api_cel_text_copy(c->run, host.s, (size_t)((colon ? colon : end) - host.s));
     case GET_PORT:
-        return colon ? cel_text_copy(c->run, colon + 1, (size_t)(end - colon - 1))
-                     : cel_text("", 0);
+        return colon ? api_cel_text_copy(c->run, colon + 1, (size_t)(end - colon - 1))
+                     : api_cel_text("", 0);
     case GET_PATH:
         return escaped_path(c->run, u->path.s ? u->path : SL_TEXT(""));
     default:
@@ -309,7 +311,7 @@ static struct value get(struct cel_call *c) {
     }
 }
 
-const struct cel_function cel_functions_url[] = {
+const struct api_cel_function api_cel_functions_url[] = {
     {"url", false, "s", 'U', make_url, 0},
     {"isURL", false, "s", 'b', make_url, 0},
     {"getScheme", true, "U", 's', get, GET_SCHEME},

@@ -74,7 +74,8 @@ static bool read_escape(const char **p, struct out *o, bool bytes) {
     return true;
 }
 
-static struct api_cel_node *new_const(struct cel_trouble *t, const char *at, struct value v) {
+static struct api_cel_node *new_const(struct api_cel_trouble *t, const char *at,
+                                      struct api_value v) {
     struct api_cel_node *n = sl_arena_alloc0(t->arena, 1, sizeof(*n));
 
     n->op = OP_CONST;
@@ -93,7 +94,7 @@ static const char *quote_of(const char *p, bool *ret_bytes, bool *ret_raw) {
 }
 
 static struct api_cel_node *read_text(const char **p, const char *quote, bool bytes, bool raw,
-                                      struct cel_trouble *t) {
+                                      struct api_cel_trouble *t) {
     const char *from = *p, *at = quote;
     const char end[4] = {*quote, *quote, *quote, '\0'};
     size_t n = strncmp(quote, end, 3) == 0 ? 3 : 1;
@@ -108,18 +109,18 @@ static struct api_cel_node *read_text(const char **p, const char *quote, bool by
         }
         at++;
         if (!read_escape(&at, &o, bytes)) {
-            cel_trouble(t, (uint32_t)(at - t->text), "Syntax error: token recognition error");
+            api_cel_trouble(t, (uint32_t)(at - t->text), "Syntax error: token recognition error");
             return NULL;
         }
     }
     if (strncmp(at, end, n) != 0) {
-        cel_trouble(t, (uint32_t)(from - t->text),
-                    "Syntax error: token recognition error at: '%.20s'", from);
+        api_cel_trouble(t, (uint32_t)(from - t->text),
+                        "Syntax error: token recognition error at: '%.20s'", from);
         return NULL;
     }
     *p = at + n;
     o.s[o.len] = '\0';
-    struct value v = cel_text(o.s, o.len);
+    struct api_value v = api_cel_text(o.s, o.len);
     v.kind = bytes ? V_BYTES : V_STR;
     return new_const(t, from, v);
 }
@@ -148,7 +149,7 @@ static const char *end_of_real(const char *p) {
     return real ? p : NULL;
 }
 
-static struct api_cel_node *read_number(const char **p, struct cel_trouble *t) {
+static struct api_cel_node *read_number(const char **p, struct api_cel_trouble *t) {
     const char *from = *p, *digits = from + (*from == '-'), *real = end_of_real(digits);
     char *end;
 
@@ -157,29 +158,30 @@ static struct api_cel_node *read_number(const char **p, struct cel_trouble *t) {
         double d = strtod(from, &end);
         *p = real;
         if (errno == ERANGE && (d > 1 || d < -1)) {
-            cel_trouble(t, (uint32_t)(from - t->text), "invalid double literal");
+            api_cel_trouble(t, (uint32_t)(from - t->text), "invalid double literal");
             return NULL;
         }
-        return new_const(t, from, cel_real(d));
+        return new_const(t, from, api_cel_real(d));
     }
     const int base = digits[0] == '0' && digits[1] == 'x' ? 16 : 10;
-    struct value v = cel_int(strtoll(from, &end, base));
+    struct api_value v = api_cel_int(strtoll(from, &end, base));
     bool wrong = errno != 0, natural = *end == 'u' || *end == 'U';
     if (natural) {
         errno = 0;
-        v = cel_uint(strtoull(from, &end, base));
+        v = api_cel_uint(strtoull(from, &end, base));
         wrong = errno != 0 || *from == '-';
         end++;
     }
     *p = end;
     if (wrong) {
-        cel_trouble(t, (uint32_t)(from - t->text), "invalid %s literal", natural ? "uint" : "int");
+        api_cel_trouble(t, (uint32_t)(from - t->text), "invalid %s literal",
+                        natural ? "uint" : "int");
         return NULL;
     }
     return new_const(t, from, v);
 }
 
-struct api_cel_node *cel_read_literal(const char **p, struct cel_trouble *trouble) {
+struct api_cel_node *api_cel_read_literal(const char **p, struct api_cel_trouble *trouble) {
     bool bytes, raw;
     const char *quote = quote_of(*p, &bytes, &raw), *digit = *p + (**p == '-');
 

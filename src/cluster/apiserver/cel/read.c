@@ -13,7 +13,7 @@
 struct reader {
     const char *p;
     const struct api_cel_env *env;
-    struct cel_trouble *t;
+    struct api_cel_trouble *t;
     uint32_t depth;
     bool *uses;
     /* variables, innermost last */
@@ -21,7 +21,7 @@ struct reader {
     uint32_t n_vars, n_inputs;
 };
 
-void cel_trouble(struct cel_trouble *t, uint32_t pos, const char *fmt, ...) {
+void api_cel_trouble(struct api_cel_trouble *t, uint32_t pos, const char *fmt, ...) {
     char what[400];
     uint32_t line = 1, from = 0;
     va_list ap;
@@ -45,7 +45,7 @@ void cel_trouble(struct cel_trouble *t, uint32_t pos, const char *fmt, ...) {
 }
 
 static struct api_cel_node *parse_error(struct reader *r, const char *what) {
-    cel_trouble(r->t, (uint32_t)(r->p - r->t->text), "Syntax error: %s", what);
+    api_cel_trouble(r->t, (uint32_t)(r->p - r->t->text), "Syntax error: %s", what);
     return NULL;
 }
 
@@ -167,9 +167,9 @@ static struct api_cel_node *read_call(struct reader *r, const char *name, const 
         if (!accept_symbol(r, ",") && *r->p != ')')
             return parse_error(r, "expected ',' or ')'");
     }
-    n->first = cel_function_next(name, n->member, NULL);
+    n->first = api_cel_function_next(name, n->member, NULL);
     if (!n->first && !failed(r))
-        cel_trouble(r->t, n->pos, "undeclared reference to '%s' (in container '')", name);
+        api_cel_trouble(r->t, n->pos, "undeclared reference to '%s' (in container '')", name);
     return n;
 }
 
@@ -290,13 +290,13 @@ static bool is_reserved(const char *name) {
 }
 
 /* int, google.protobuf.Duration: names of types are values. */
-static bool type_of_name(const char *name, struct value *ret) {
+static bool type_of_name(const char *name, struct api_value *ret) {
     if (strcmp(name, "dyn") == 0 || strcmp(name, "error") == 0)
         return false;
     for (int k = T_NULL; k < T_KINDS; k++) {
-        if (k == T_OBJECT || strcmp(cel_kind_name((enum api_cel_kind)k), name) != 0)
+        if (k == T_OBJECT || strcmp(api_cel_kind_name((enum api_cel_kind)k), name) != 0)
             continue;
-        *ret = (struct value){.kind = V_TYPE, .num = k};
+        *ret = (struct api_value){.kind = V_TYPE, .num = k};
         return true;
     }
     return false;
@@ -319,11 +319,11 @@ static struct api_cel_node *read_name(struct reader *r) {
         return NULL;
     if (strcmp(name, "true") == 0 || strcmp(name, "false") == 0 || strcmp(name, "null") == 0) {
         n = new_node(r, OP_CONST, at, NULL, NULL);
-        n->value = *name == 'n' ? (struct value){.kind = V_NULL} : cel_bool(*name == 't');
+        n->value = *name == 'n' ? (struct api_value){.kind = V_NULL} : api_cel_bool(*name == 't');
         return n;
     }
     if (is_reserved(name)) {
-        cel_trouble(r->t, (uint32_t)(at - r->t->text), "reserved identifier: %s", name);
+        api_cel_trouble(r->t, (uint32_t)(at - r->t->text), "reserved identifier: %s", name);
         return NULL;
     }
     blank(r);
@@ -333,7 +333,7 @@ static struct api_cel_node *read_name(struct reader *r) {
             return read_call(r, name, open, NULL);
         n = read_expr(r);
         if (expect(r, ")") && (n->op != OP_FIELD || n->maybe))
-            cel_trouble(r->t, (uint32_t)(open - r->t->text), "invalid argument to has() macro");
+            api_cel_trouble(r->t, n->pos, "invalid argument to has() macro");
         if (n)
             n->op = OP_HAS;
         return n;
@@ -358,7 +358,7 @@ static struct api_cel_node *read_primary(struct reader *r) {
 
     blank(r);
     const char *at = r->p;
-    n = cel_read_literal(&r->p, r->t);
+    n = api_cel_read_literal(&r->p, r->t);
     if (n || failed(r)) {
         if (n && is_identifier_char(*r->p))
             return parse_error(r, "extraneous input");
@@ -392,9 +392,9 @@ static struct api_cel_node *read_selected(struct reader *r, struct api_cel_node 
         const struct macro *m = n->op != OP_NAME ? macro_of(name, r->p) : NULL;
         if (n->op == OP_NAME) {
             const char *full = sl_arena_printf(r->t->arena, "%s.%s", n->s, name);
-            if (cel_function_next(full, false, NULL))
+            if (api_cel_function_next(full, false, NULL))
                 return read_call(r, full, open, NULL);
-            cel_trouble(r->t, n->pos, "undeclared reference to '%s' (in container '')", n->s);
+            api_cel_trouble(r->t, n->pos, "undeclared reference to '%s' (in container '')", n->s);
             return NULL;
         }
         return m ? read_macro(r, m, open, n) : read_call(r, name, open, n);
@@ -504,8 +504,8 @@ static struct api_cel_node *read_expr(struct reader *r) {
     return n;
 }
 
-struct api_cel_node *cel_read(const char *text, const struct api_cel_env *env,
-                              struct cel_trouble *trouble, bool uses[SL_CEL_INPUTS]) {
+struct api_cel_node *api_cel_read(const char *text, const struct api_cel_env *env,
+                                  struct api_cel_trouble *trouble, bool uses[SL_CEL_INPUTS]) {
     struct reader r = {.p = text, .env = env, .t = trouble, .uses = uses};
 
     for (; r.n_vars < SL_CEL_INPUTS && env->names[r.n_vars]; r.n_vars++)

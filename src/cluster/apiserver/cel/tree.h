@@ -61,13 +61,13 @@ struct api_cel_node {
     struct api_cel_node *a, *b, *c, *next;
     const char *s;
     size_t len;
-    uint32_t at;                      /* of a variable; of a fold, its first one */
-    bool two;                         /* of a fold: it has two variables */
-    const struct cel_function *first; /* of a call: the functions of its name */
+    uint32_t at;                          /* of a variable; of a fold, its first one */
+    bool two;                             /* of a fold: it has two variables */
+    const struct api_cel_function *first; /* of a call: the functions of its name */
     uint32_t n_args;
     bool member;
     const struct sl_pattern *pattern; /* of one with a literal as its pattern; NULL: it has none */
-    struct value value;
+    struct api_value value;
 };
 
 struct api_cel {
@@ -78,22 +78,29 @@ struct api_cel {
 };
 
 /* What is wrong, with the place, as messages show it: once. */
-struct cel_trouble {
+struct api_cel_trouble {
     const char *text; /* of the expression */
     struct sl_arena *arena;
     const char *why; /* NULL: nothing */
 };
-void cel_trouble(struct cel_trouble *t, uint32_t pos, const char *fmt, ...) _printf_(3, 4);
+void api_cel_trouble(struct api_cel_trouble *t, uint32_t pos, const char *fmt, ...) _printf_(3, 4);
 
-struct api_cel_node *cel_read(const char *text, const struct api_cel_env *env,
-                              struct cel_trouble *trouble, bool uses[SL_CEL_INPUTS]);
+struct api_cel_node *api_cel_read(const char *text, const struct api_cel_env *env,
+                                  struct api_cel_trouble *trouble, bool uses[SL_CEL_INPUTS]);
 /* A literal at *p, which is moved behind it; NULL: there is none, or it is wrong. */
-struct api_cel_node *cel_read_literal(const char **p, struct cel_trouble *trouble);
+struct api_cel_node *api_cel_read_literal(const char **p, struct api_cel_trouble *trouble);
 /* The type of the whole; trouble if something does not fit. */
-const struct api_cel_type *cel_check(struct api_cel_node *root, const struct api_cel_env *env,
-                                     struct cel_trouble *trouble);
+const struct api_cel_type *api_cel_check(struct api_cel_node *root, const struct api_cel_env *env,
+                                         struct api_cel_trouble *trouble);
+/* operators.c: a + b and its kin, a in b, a < b and its kin. */
+struct api_value api_cel_arithmetic(struct api_run *x, enum api_cel_op op,
+                                    const struct api_value *a, const struct api_value *b);
+struct api_value api_cel_is_in(struct api_run *x, const struct api_value *a,
+                               const struct api_value *b);
+struct api_value api_cel_in_order(struct api_run *x, enum api_cel_op op, const struct api_value *a,
+                                  const struct api_value *b);
 /* fold.c */
-struct value cel_eval(struct run *x, const struct api_cel_node *n);
-struct value cel_eval_fold(struct run *x, const struct api_cel_node *n);
+struct api_value api_cel_eval(struct api_run *x, const struct api_cel_node *n);
+struct api_value api_cel_eval_fold(struct api_run *x, const struct api_cel_node *n);
 
 #endif

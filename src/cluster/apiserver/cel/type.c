@@ -42,14 +42,20 @@ static const char *const reserved[] = {
     "loop",     "package", "namespace", "return",   "var", "void",   "while",
 };
 
+static bool is_reserved(const char *name) {
+    for (size_t i = 0; i < SL_LEN(reserved); i++)
+        if (strcmp(name, reserved[i]) == 0)
+            return true;
+    return false;
+}
+
 const char *api_cel_escape(const char *name, struct sl_arena *arena) {
     static const char *const signs[][2] = {
         {"__", "__underscores__"}, {".", "__dot__"}, {"-", "__dash__"}, {"/", "__slash__"}};
     char *out = sl_arena_alloc(arena, 8 * strlen(name) + 16), *to = out;
 
-    for (size_t i = 0; i < SL_LEN(reserved); i++)
-        if (strcmp(name, reserved[i]) == 0)
-            return sl_arena_printf(arena, "__%s__", name);
+    if (is_reserved(name))
+        return sl_arena_printf(arena, "__%s__", name);
     if (!*name || (*name >= '0' && *name <= '9'))
         return NULL;
     for (const char *p = name; *p;) {
@@ -79,10 +85,16 @@ const struct api_cel_type *api_cel_type_field(const struct api_cel_type *t, cons
     return &api_cel_types[T_NONE];
 }
 
+static bool is_name(const char *s, const char *name, size_t len) {
+    return strlen(s) == len && memcmp(s, name, len) == 0;
+}
+
+/* Words of the language that are fields, too, may be written as they are. */
 int32_t api_cel_type_shown(const struct api_cel_type *t, const char *name, size_t len) {
     for (uint32_t i = 0; i < t->n_fields; i++)
-        if (t->shown[i] && t->fields[i]->kind != T_NONE && strlen(t->shown[i]) == len &&
-            memcmp(t->shown[i], name, len) == 0)
+        if (t->shown[i] && t->fields[i]->kind != T_NONE &&
+            (is_name(t->shown[i], name, len) ||
+             (is_name(t->names[i], name, len) && is_reserved(t->names[i]))))
             return (int32_t)i;
     return -1;
 }

@@ -10,7 +10,7 @@
 #include "core/base/quantity.h"
 #include "core/base/text.h"
 
-enum value_kind {
+enum api_value_kind {
     V_ERROR,
     V_NULL,
     V_BOOL,
@@ -34,11 +34,11 @@ enum value_kind {
     V_SEMVER,
 };
 
-struct cel_url;
-struct cel_semver;
+struct api_cel_url;
+struct api_cel_semver;
 
-struct value {
-    enum value_kind kind;
+struct api_value {
+    enum api_value_kind kind;
     uint8_t family, bits;            /* of an address: 4 or 6; of a network, its prefix */
     const struct api_cel_type *type; /* of JSON and of lists that were made of it; NULL: unknown */
     union {
@@ -56,12 +56,12 @@ struct value {
         };
         yyjson_val *json;
         struct {
-            const struct value *items; /* of a map, keys and values in turn */
-            size_t n;                  /* of a map, pairs */
+            const struct api_value *items; /* of a map, keys and values in turn */
+            size_t n;                      /* of a map, pairs */
         };
-        const struct value *some; /* of an optional; NULL: none */
-        const struct cel_url *url;
-        const struct cel_semver *semver;
+        const struct api_value *some; /* of an optional; NULL: none */
+        const struct api_cel_url *url;
+        const struct api_cel_semver *semver;
         const sl_quantity *quantity;
         uint8_t address[16];
     };
@@ -69,83 +69,86 @@ struct value {
 
 #define SL_CEL_VARS (SL_CEL_MAX_DEPTH + SL_CEL_INPUTS)
 
-struct run {
-    struct value vars[SL_CEL_VARS];
+struct api_run {
+    struct api_value vars[SL_CEL_VARS];
     uint32_t n_vars;
     uint64_t steps, max;   /* so far, and allowed */
     struct sl_arena arena; /* of what is made on the way */
     struct sl_err *err;
 };
 
-struct value cel_error(struct run *x, const char *fmt, ...) _printf_(2, 3);
-struct value cel_no_overload(struct run *x);
-struct value cel_too_costly(struct run *x);
+struct api_value api_cel_error(struct api_run *x, const char *fmt, ...) _printf_(2, 3);
+struct api_value api_cel_no_overload(struct api_run *x);
+struct api_value api_cel_too_costly(struct api_run *x);
 /* Counts before it is done; false: it is not to be done. */
-static inline bool cel_charge(struct run *x, uint64_t steps) {
+static inline bool api_cel_charge(struct api_run *x, uint64_t steps) {
     x->steps += steps;
     return x->steps <= x->max;
 }
 /* Memory of so many bytes, charged; NULL: it is not to be had. */
-void *cel_make(struct run *x, size_t bytes);
+void *api_cel_make(struct api_run *x, size_t bytes);
 
-static inline struct value cel_bool(bool yes) {
-    return (struct value){.kind = V_BOOL, .yes = yes};
+static inline struct api_value api_cel_bool(bool yes) {
+    return (struct api_value){.kind = V_BOOL, .yes = yes};
 }
-static inline struct value cel_int(int64_t n) {
-    return (struct value){.kind = V_INT, .num = n};
+static inline struct api_value api_cel_int(int64_t n) {
+    return (struct api_value){.kind = V_INT, .num = n};
 }
-static inline struct value cel_uint(uint64_t n) {
-    return (struct value){.kind = V_UINT, .unum = n};
+static inline struct api_value api_cel_uint(uint64_t n) {
+    return (struct api_value){.kind = V_UINT, .unum = n};
 }
-static inline struct value cel_real(double d) {
-    return (struct value){.kind = V_REAL, .real = d};
+static inline struct api_value api_cel_real(double d) {
+    return (struct api_value){.kind = V_REAL, .real = d};
 }
-static inline struct value cel_text(const char *s, size_t len) {
-    return (struct value){.kind = V_STR, .s = s, .len = len};
+static inline struct api_value api_cel_text(const char *s, size_t len) {
+    return (struct api_value){.kind = V_STR, .s = s, .len = len};
 }
-static inline struct value cel_span(int64_t ns) {
-    return (struct value){.kind = V_DURATION, .num = ns};
+static inline struct api_value api_cel_span(int64_t ns) {
+    return (struct api_value){.kind = V_DURATION, .num = ns};
 }
-static inline struct value cel_list(const struct value *items, size_t n) {
-    return (struct value){.kind = V_LIST, .items = items, .n = n};
+static inline struct api_value api_cel_list(const struct api_value *items, size_t n) {
+    return (struct api_value){.kind = V_LIST, .items = items, .n = n};
 }
 /* some: copied; NULL: none. */
-struct value cel_optional(struct run *x, const struct value *some);
+struct api_value api_cel_optional(struct api_run *x, const struct api_value *some);
 /* A copy of the text, which a NUL ends. */
-struct value cel_text_copy(struct run *x, const char *s, size_t len);
+struct api_value api_cel_text_copy(struct api_run *x, const char *s, size_t len);
 
 /* A part of an object; type: NULL if it is not known. */
-struct value cel_of_json(struct run *x, yyjson_val *v, const struct api_cel_type *type);
+struct api_value api_cel_of_json(struct api_run *x, yyjson_val *v, const struct api_cel_type *type);
 
-bool cel_is_list(const struct value *v);
-bool cel_is_map(const struct value *v);
+bool api_cel_is_list(const struct api_value *v);
+bool api_cel_is_map(const struct api_value *v);
 /* Items of a list, entries of a map. */
-size_t cel_size(const struct value *v);
+size_t api_cel_size(const struct api_value *v);
 /* The item there; the index is within. */
-struct value cel_item(struct run *x, const struct value *list, size_t at);
+struct api_value api_cel_item(struct api_run *x, const struct api_value *list, size_t at);
 /* The value under a key: false: there is none. *ret may be an error. */
-bool cel_find(struct run *x, const struct value *map, const struct value *key, struct value *ret);
+bool api_cel_find(struct api_run *x, const struct api_value *map, const struct api_value *key,
+                  struct api_value *ret);
 
 /* A walk over the items of a list, or the entries of a map. */
-struct walk {
-    const struct value *of;
+struct api_walk {
+    const struct api_value *of;
     yyjson_arr_iter in_list;
     yyjson_obj_iter in_map;
     size_t at;
 };
-bool cel_walk_begin(struct walk *w, const struct value *of);
+bool api_cel_walk_begin(struct api_walk *w, const struct api_value *of);
 /* Of a list the index and the item, of a map the key and the value. */
-bool cel_walk_next(struct run *x, struct walk *w, struct value *ret_key, struct value *ret);
+bool api_cel_walk_next(struct api_run *x, struct api_walk *w, struct api_value *ret_key,
+                       struct api_value *ret);
 
 /* Is one the other? The caller checks afterwards whether the budget was exceeded. */
-bool cel_equal(struct run *x, const struct value *a, const struct value *b);
+bool api_cel_equal(struct api_run *x, const struct api_value *a, const struct api_value *b);
 /* -1, 0, 1; false: they have no order. 2: one is no number. */
-bool cel_compare(struct run *x, const struct value *a, const struct value *b, int *ret);
-enum api_cel_kind cel_kind(const struct value *v);
+bool api_cel_compare(struct api_run *x, const struct api_value *a, const struct api_value *b,
+                     int *ret);
+enum api_cel_kind api_cel_kind(const struct api_value *v);
 /* "string", as messages and type() have it. */
-const char *cel_kind_name(enum api_cel_kind kind);
+const char *api_cel_kind_name(enum api_cel_kind kind);
 
 /* Characters of a text. */
-size_t cel_characters(const char *s, size_t len);
+size_t api_cel_characters(const char *s, size_t len);
 
 #endif

@@ -87,8 +87,7 @@ static void cr_validate(struct api_change *c, yyjson_val *object) {
         replicas_check(c, v->spec_replicas);
     if (v->has_scale)
         replicas_check(c, v->status_replicas);
-    api_rules_check(c->kind->crd->rules[c->kind->storage], object, c->old, c,
-                    c->errs);
+    api_rules_check(c->kind->crd->rules[c->kind->storage], object, c->old, c, c->errs);
     if (c->errs->n == 0)
         finalizers_warn(c, object);
 }

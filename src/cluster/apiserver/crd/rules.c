@@ -10,8 +10,8 @@
 #include "lib/json/seek.h"
 
 #define SCHEMA_DEPTH 64u
-#define RULES_MAX 256u       /* of one place */
-#define MESSAGE_MAX 5120u    /* bytes of one that is computed */
+#define RULES_MAX 256u    /* of one place */
+#define MESSAGE_MAX 5120u /* bytes of one that is computed */
 
 enum { SELF, OLD_SELF };
 static const char *const reasons[] = {"FieldValueDuplicate", "FieldValueForbidden",
@@ -115,9 +115,8 @@ static const char *path_below(struct sl_arena *a, yyjson_val *schema, const char
 /* What has to hold of a rule besides its expressions; false: it has an error. */
 static bool check_words(struct reading *r, yyjson_val *schema, yyjson_val *v,
                         const struct sl_path *at) {
-    const char *rule = trimmed(r->arena, sl_json_str(v, "rule")),
-               *raw = sl_json_str(v, "message"), *message = trimmed(r->arena, raw),
-               *computed = sl_json_str(v, "messageExpression"),
+    const char *rule = trimmed(r->arena, sl_json_str(v, "rule")), *raw = sl_json_str(v, "message"),
+               *message = trimmed(r->arena, raw), *computed = sl_json_str(v, "messageExpression"),
                *reason = sl_json_str(v, "reason"), *field = sl_json_str(v, "fieldPath");
     const uint32_t before = r->errs->n;
     bool known = !*reason;
@@ -195,8 +194,8 @@ static void read_rule(struct reading *r, yyjson_val *schema, const struct api_ce
         env.types[OLD_SELF] = old;
     if (!(rule->cel = compile(r, text, &env, T_BOOL, rule_at)))
         return;
-    if (*computed && !(rule->computed = compile(r, computed, &env, T_STR,
-                                                SL_PATH(at, "messageExpression"))))
+    if (*computed &&
+        !(rule->computed = compile(r, computed, &env, T_STR, SL_PATH(at, "messageExpression"))))
         return;
     if (api_cel_uses(rule->cel, OLD_SELF) && r->uncorrelated)
         sl_field_invalid(r->errs, rule_at, sl_field_value_str(text),
@@ -264,10 +263,9 @@ static const struct api_rules *read_items(struct reading *r, yyjson_val *schema,
 
     if (!keyed && !before)
         r->uncorrelated = at;
-    const struct api_rules *items =
-        read_schema(r, sl_json_get(schema, "items"),
-                    type->kind == T_LIST ? type->elem : &api_cel_types[T_NONE],
-                    SL_PATH(at, "items"));
+    const struct api_rules *items = read_schema(
+        r, sl_json_get(schema, "items"), type->kind == T_LIST ? type->elem : &api_cel_types[T_NONE],
+        SL_PATH(at, "items"));
     r->uncorrelated = before;
     return items;
 }
@@ -362,8 +360,8 @@ static const char *computed_message(struct checking *c, const struct rule *rule,
     struct sl_err err = {0};
     struct sl_text text;
 
-    if (!rule->computed || api_cel_text(rule->computed, in, &c->budget, c->errs->arena, &text,
-                                        &err) < 0)
+    if (!rule->computed ||
+        api_cel_message(rule->computed, in, &c->budget, c->errs->arena, &text, &err) < 0)
         return NULL;
     const char *message = trimmed(c->errs->arena, text.s);
     return *message && strlen(message) <= MESSAGE_MAX && !strchr(message, '\n') ? message : NULL;
@@ -450,8 +448,8 @@ static void check_value(struct checking *c, const struct api_rules *r, const str
         struct sl_text name = {r->names[f], strlen(r->names[f])};
         v = sl_json_field(&now, name);
         yyjson_val *was = v ? sl_json_field(&before, name) : NULL;
-        bool own = !p->up && (strcmp(r->names[f], "kind") == 0 ||
-                              strcmp(r->names[f], "apiVersion") == 0);
+        bool own =
+            !p->up && (strcmp(r->names[f], "kind") == 0 || strcmp(r->names[f], "apiVersion") == 0);
         if (v && !yyjson_is_null(v))
             check_value(c, r->fields[f], SL_PATH(at, r->names[f]),
                         &(struct pair){v, yyjson_is_null(was) ? NULL : was, up, own});
@@ -469,8 +467,9 @@ static void check_value(struct checking *c, const struct api_rules *r, const str
     if (r->others && yyjson_is_obj(self)) {
         sl_obj_foreach (self, i, n, key, v) {
             if (c->budget)
-                check_value(c, r->others, SL_PATH_KEY(at, sl_json_text(key)),
-                            &(struct pair){v, sl_json_field(&before, sl_json_view(key)), up, false});
+                check_value(
+                    c, r->others, SL_PATH_KEY(at, sl_json_text(key)),
+                    &(struct pair){v, sl_json_field(&before, sl_json_view(key)), up, false});
         }
     }
 }

@@ -61,7 +61,7 @@ static void push_all(struct walk *w, struct set *to, yyjson_val *v) {
     }
 }
 
-static yyjson_val *field_of(struct walk *w, yyjson_val *v, const struct jp_node *n) {
+static yyjson_val *field_of(struct walk *w, yyjson_val *v, const struct api_jp_node *n) {
     if (!charge(w, sl_json_size(v) / PASSED_PER_STEP + 1))
         return NULL;
     return yyjson_obj_getn(v, n->s, n->len);
@@ -90,8 +90,8 @@ static void descend(struct walk *w, struct set *to, yyjson_val *v, uint32_t dept
 }
 
 /* Items from a to b, each one of so many. False: there are no such ones. */
-static bool slice(struct walk *w, struct set *to, yyjson_val *v, const struct jp_bound bounds[3],
-                  bool *ret_none) {
+static bool slice(struct walk *w, struct set *to, yyjson_val *v,
+                  const struct api_jp_bound bounds[3], bool *ret_none) {
     int64_t len = (int64_t)yyjson_arr_size(v), from = bounds[0].known ? bounds[0].n : 0;
     int64_t upto = bounds[1].known ? bounds[1].n : len, step = bounds[2].known ? bounds[2].n : 1;
     yyjson_val *item;
@@ -115,10 +115,10 @@ static bool slice(struct walk *w, struct set *to, yyjson_val *v, const struct jp
     return true;
 }
 
-static struct set run(struct walk *w, const struct jp_node *n, struct set in);
+static struct set run(struct walk *w, const struct api_jp_node *n, struct set in);
 
 /* The one value of a side; NULL: none. Several cannot be compared. */
-static yyjson_val *side(struct walk *w, const struct jp_node *path, yyjson_val *item) {
+static yyjson_val *side(struct walk *w, const struct api_jp_node *path, yyjson_val *item) {
     struct set found = run(w, path, (struct set){.v = &item, .n = 1, .room = 1});
 
     w->failed = w->failed || found.n > 1;
@@ -140,7 +140,7 @@ static enum basic basic_of(const yyjson_val *v) {
 }
 
 /* Only values of one type can be compared, and truth values have no order. */
-static bool compares(struct walk *w, enum jp_compare op, yyjson_val *a, yyjson_val *b) {
+static bool compares(struct walk *w, enum api_jp_compare op, yyjson_val *a, yyjson_val *b) {
     enum basic type = basic_of(a);
     int c = 0;
 
@@ -179,7 +179,7 @@ static bool compares(struct walk *w, enum jp_compare op, yyjson_val *a, yyjson_v
     }
 }
 
-static bool passes(struct walk *w, const struct jp_node *f, yyjson_val *item) {
+static bool passes(struct walk *w, const struct api_jp_node *f, yyjson_val *item) {
     if (f->op == JP_EXISTS) {
         struct set found = run(w, f->paths[0], (struct set){.v = &item, .n = 1, .room = 1});
         w->failed = false; /* what it came to before the error counts */
@@ -192,7 +192,7 @@ static bool passes(struct walk *w, const struct jp_node *f, yyjson_val *item) {
     return !w->failed && b && compares(w, f->op, a, b);
 }
 
-static void filter(struct walk *w, const struct jp_node *f, yyjson_val *v, struct set *to) {
+static void filter(struct walk *w, const struct api_jp_node *f, yyjson_val *v, struct set *to) {
     yyjson_val *item;
     size_t i, n;
 
@@ -209,7 +209,7 @@ static void filter(struct walk *w, const struct jp_node *f, yyjson_val *v, struc
 }
 
 /* One step from one value; true: the rest of the values is left out. */
-static bool step(struct walk *w, const struct jp_node *n, yyjson_val *v, struct set *to) {
+static bool step(struct walk *w, const struct api_jp_node *n, yyjson_val *v, struct set *to) {
     yyjson_val *found;
     bool none = false;
 
@@ -242,7 +242,7 @@ static bool step(struct walk *w, const struct jp_node *n, yyjson_val *v, struct 
 }
 
 /* Where it fails, what the failing step began with is left. */
-static struct set run(struct walk *w, const struct jp_node *n, struct set in) {
+static struct set run(struct walk *w, const struct api_jp_node *n, struct set in) {
     for (; n && !w->failed && *w->steps; n = n->next) {
         struct set out = {0};
         for (uint32_t p = 0; n->kind == JP_UNION && p < n->n_paths && !w->failed; p++) {
@@ -264,7 +264,7 @@ yyjson_val *api_jsonpath_first(const struct api_jsonpath *p, yyjson_val *root,
     struct walk w = {.arena = arena, .steps = steps};
 
     if (p->fields) {
-        for (const struct jp_node *n = p->first; n && root; n = n->next)
+        for (const struct api_jp_node *n = p->first; n && root; n = n->next)
             root = field_of(&w, root, n);
         return root;
     }

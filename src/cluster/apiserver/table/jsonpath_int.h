@@ -5,7 +5,7 @@
 
 #include "cluster/apiserver/table/jsonpath.h"
 
-enum jp_kind {
+enum api_jp_kind {
     JP_FIELD,
     JP_ALL,
     JP_DESCENT,
@@ -16,28 +16,28 @@ enum jp_kind {
     JP_WORD,  /* "range", "end" and others: no path of an object ends well with them */
 };
 
-enum jp_compare { JP_EXISTS, JP_EQ, JP_NE, JP_LT, JP_LE, JP_GT, JP_GE, JP_UNKNOWN };
+enum api_jp_compare { JP_EXISTS, JP_EQ, JP_NE, JP_LT, JP_LE, JP_GT, JP_GE, JP_UNKNOWN };
 
-struct jp_bound {
+struct api_jp_bound {
     bool known, derived; /* derived: of an index, which is a slice of one */
     int64_t n;
 };
 
-struct jp_node {
-    enum jp_kind kind;
-    struct jp_node *next; /* the next step */
+struct api_jp_node {
+    enum api_jp_kind kind;
+    struct api_jp_node *next; /* the next step */
     const char *s;
     size_t len; /* a field */
-    struct jp_bound bounds[3];
-    struct jp_node **paths; /* of a union; left and right of a filter */
+    struct api_jp_bound bounds[3];
+    struct api_jp_node **paths; /* of a union; left and right of a filter */
     uint32_t n_paths;
-    enum jp_compare op;
+    enum api_jp_compare op;
     yyjson_val value;
 };
 
 struct api_jsonpath {
-    struct jp_node *first; /* NULL: the value itself */
-    bool fields;           /* nothing but fields */
+    struct api_jp_node *first; /* NULL: the value itself */
+    bool fields;               /* nothing but fields */
 };
 
 #endif

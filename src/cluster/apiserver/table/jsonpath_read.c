@@ -14,7 +14,7 @@ struct reader {
 };
 
 struct steps {
-    struct jp_node *first, *last;
+    struct api_jp_node *first, *last;
 };
 
 static int wrong(struct reader *r, const char *what) {
@@ -22,8 +22,8 @@ static int wrong(struct reader *r, const char *what) {
                       (int)(r->end > r->p ? r->end - r->p : 0), r->p);
 }
 
-static struct jp_node *add(struct reader *r, struct steps *to, enum jp_kind kind) {
-    struct jp_node *n = sl_arena_alloc0(r->arena, 1, sizeof(*n));
+static struct api_jp_node *add(struct reader *r, struct steps *to, enum api_jp_kind kind) {
+    struct api_jp_node *n = sl_arena_alloc0(r->arena, 1, sizeof(*n));
 
     n->kind = kind;
     if (to->last)
@@ -51,7 +51,7 @@ static bool ends_name(const struct reader *r, const char *p) {
 static int read_inside(struct reader *r, struct steps *to);
 
 /* The steps of a text of its own. */
-static int read_path(struct reader *r, const char *text, size_t len, struct jp_node **ret) {
+static int read_path(struct reader *r, const char *text, size_t len, struct api_jp_node **ret) {
     struct reader in = {
         .p = text, .end = text + len, .arena = r->arena, .err = r->err, .depth = r->depth + 1};
     struct steps steps = {0};
@@ -81,7 +81,7 @@ static int read_field(struct reader *r, struct steps *to) {
         }
         out[len++] = *r->p++;
     }
-    struct jp_node *n = add(r, to, plain && len == 1 && *out == '*' ? JP_ALL : JP_FIELD);
+    struct api_jp_node *n = add(r, to, plain && len == 1 && *out == '*' ? JP_ALL : JP_FIELD);
     n->s = out;
     n->len = len;
     return 0;
@@ -95,7 +95,7 @@ static int read_word(struct reader *r, struct steps *to) {
     size_t len = (size_t)(r->p - from);
     bool yes = len == 4 && memcmp(from, "true", 4) == 0;
     bool no = len == 5 && memcmp(from, "false", 5) == 0;
-    struct jp_node *n = add(r, to, yes || no ? JP_VALUE : JP_WORD);
+    struct api_jp_node *n = add(r, to, yes || no ? JP_VALUE : JP_WORD);
     if (yes || no)
         n->value.tag = YYJSON_TYPE_BOOL | (yes ? YYJSON_SUBTYPE_TRUE : YYJSON_SUBTYPE_FALSE);
     return 0;
@@ -112,7 +112,7 @@ static int read_number(struct reader *r, struct steps *to) {
     const char *text = sl_arena_strndup(r->arena, from, (size_t)(r->p - from));
     if (!strpbrk(text, "0123456789"))
         return wrong(r, "cannot parse number");
-    struct jp_node *n = add(r, to, JP_VALUE);
+    struct api_jp_node *n = add(r, to, JP_VALUE);
     errno = 0;
     n->value.uni.i64 = strtoll(text, &end, 10);
     n->value.tag = YYJSON_TYPE_NUM | YYJSON_SUBTYPE_SINT;
@@ -144,7 +144,7 @@ static int read_quoted(struct reader *r, struct steps *to) {
             return wrong(r, "unquote string: unknown escape");
         }
     }
-    struct jp_node *n = add(r, to, JP_VALUE);
+    struct api_jp_node *n = add(r, to, JP_VALUE);
     n->value.tag = ((uint64_t)(last - out) << YYJSON_TAG_BIT) | YYJSON_TYPE_STR;
     *last = '\0';
     n->value.uni.str = out;
@@ -153,7 +153,7 @@ static int read_quoted(struct reader *r, struct steps *to) {
 }
 
 /* [-]digits, which may be none; false: too large. */
-static bool read_index(const char **p, struct jp_bound *b, bool *ret_any) {
+static bool read_index(const char **p, struct api_jp_bound *b, bool *ret_any) {
     bool minus = **p == '-';
     const char *from = *p += minus;
     char *end;
@@ -173,7 +173,7 @@ static bool read_index(const char **p, struct jp_bound *b, bool *ret_any) {
 
 /* a, a:b, a:b:c, each of which may be missing. */
 static int read_slice(struct reader *r, struct steps *to, const char *text) {
-    struct jp_bound b[3] = {0};
+    struct api_jp_bound b[3] = {0};
     bool any, valid = read_index(&text, &b[0], &any);
 
     if (valid && *text == ':') {
@@ -184,7 +184,7 @@ static int read_slice(struct reader *r, struct steps *to, const char *text) {
             valid = read_index(&text, &b[2], &any);
         }
     } else if (valid) {
-        b[1] = (struct jp_bound){.known = true, .derived = true, .n = b[0].n + 1};
+        b[1] = (struct api_jp_bound){.known = true, .derived = true, .n = b[0].n + 1};
     }
     if (!valid || *text)
         return wrong(r, "invalid array index");
@@ -193,9 +193,9 @@ static int read_slice(struct reader *r, struct steps *to, const char *text) {
 }
 
 static int read_union(struct reader *r, struct steps *to, const char *text, uint32_t commas) {
-    struct jp_node *u = add(r, to, JP_UNION);
+    struct api_jp_node *u = add(r, to, JP_UNION);
 
-    u->paths = sl_arena_alloc0(r->arena, commas + 1, sizeof(struct jp_node *));
+    u->paths = sl_arena_alloc0(r->arena, commas + 1, sizeof(struct api_jp_node *));
     for (const char *p = text;; p++) {
         size_t len = strcspn(p, ","), from = strspn(p, " "), upto = len;
         while (upto > from && p[upto - 1] == ' ')
@@ -227,7 +227,7 @@ static int read_bracket(struct reader *r, struct steps *to) {
     } else if (len >= 2 && *text == '\'' && strchr(text + 1, '\'') == text + len - 1) {
         /* A key is a path, too: ['a.b'] is .a.b. */
         const char *path = sl_arena_printf(r->arena, ".%.*s", (int)(len - 2), text + 1);
-        struct jp_node *steps = NULL;
+        struct api_jp_node *steps = NULL;
         k = read_path(r, path, strlen(path), &steps);
         for (; steps; steps = steps->next) {
             if (to->last)
@@ -243,12 +243,12 @@ static int read_bracket(struct reader *r, struct steps *to) {
     return k;
 }
 
-static enum jp_compare comparison(const char *s, size_t len) {
+static enum api_jp_compare comparison(const char *s, size_t len) {
     static const char *const words[] = {"exists", "==", "!=", "<", "<=", ">", ">="};
 
     for (uint32_t i = JP_EQ; i < SL_LEN(words); i++)
         if (strlen(words[i]) == len && strncmp(words[i], s, len) == 0)
-            return (enum jp_compare)i;
+            return (enum api_jp_compare)i;
     return JP_UNKNOWN;
 }
 
@@ -274,9 +274,9 @@ static int read_filter(struct reader *r, struct steps *to) {
         return wrong(r, "unclosed array expect ]");
     size_t len = (size_t)(p - from), left = 0, op = 0;
     const char *text = sl_arena_strndup(r->arena, from, len);
-    struct jp_node *f = add(r, to, JP_FILTER);
+    struct api_jp_node *f = add(r, to, JP_FILTER);
     r->p = p + 2;
-    f->paths = sl_arena_alloc0(r->arena, 2, sizeof(struct jp_node *));
+    f->paths = sl_arena_alloc0(r->arena, 2, sizeof(struct api_jp_node *));
     f->n_paths = 2;
     left = strcspn(text, "!<>=");
     op = strspn(text + left, "!<>=");
@@ -350,7 +350,7 @@ int api_jsonpath_new(const char *path, struct sl_arena *arena, const struct api_
     struct api_jsonpath *p = sl_arena_alloc0(arena, 1, sizeof(*p));
     p->first = steps.first;
     p->fields = true;
-    for (const struct jp_node *n = p->first; n; n = n->next)
+    for (const struct api_jp_node *n = p->first; n; n = n->next)
         p->fields = p->fields && n->kind == JP_FIELD;
     *ret = p;
     return 0;

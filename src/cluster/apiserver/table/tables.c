@@ -133,6 +133,8 @@ static void write_cell(const struct api_column *c, yyjson_val *object, sl_time n
     }
     v = api_jsonpath_first(c->path, object, &arena, steps);
     size_t before = out->b->len;
+    if (sl_arena_full(&arena))
+        *steps = 0;
     if (v && *steps)
         write_value(c, v, now, &arena, out);
     else if (!*steps && strcmp(c->type, "string") == 0)
