@@ -42,7 +42,7 @@ static bool compatible(type a, type b) {
     if (a->kind == T_NULL || b->kind == T_NULL) {
         const type other = a->kind == T_NULL ? b : a;
         return other->kind == T_NULL || other->kind == T_OBJECT || other->kind == T_DURATION ||
-               other->kind == T_TIME;
+               other->kind == T_TIME || other->kind >= T_OPTIONAL;
     }
     if (a->kind == T_OBJECT && b->kind == T_OBJECT)
         return a->names == b->names;
