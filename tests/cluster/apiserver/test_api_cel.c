@@ -12,6 +12,7 @@
 #include "cluster/apiserver/cel/cel.h"
 #include "cluster/apiserver/crd/crd.h"
 #include "cluster/apiserver/crd/rules.h"
+#include "cluster/apiserver/table/jsonpath.h"
 #include "lib/json/json.h"
 
 enum { NO, YES, ERROR };
@@ -260,6 +261,79 @@ static void what_costs_too_much_ends(void **state) {
     sl_buf_done(&list);
 }
 
+/* Beyond each ceiling: too long, too deep, too many operators in a row; and just within. */
+static void ceilings_hold(void **state) {
+    struct sl_arena arena = SL_ARENA((size_t)16 << 20);
+    struct sl_buf text = SL_BUF((size_t)1 << 20);
+    struct api_cel *c;
+    const char *why;
+
+    (void)state;
+    for (uint32_t n = 400; n <= 600; n += 200) {
+        sl_buf_clear(&text);
+        for (uint32_t i = 0; i < n; i++)
+            sl_buf_puts(&text, "true || ");
+        sl_buf_puts(&text, "true");
+        assert_int_equal(api_cel_compile(sl_buf_str(&text), &env, &arena, &c, &why) == 0, n == 400);
+    }
+    for (uint32_t n = 30; n <= 33; n += 3) {
+        sl_buf_clear(&text);
+        for (uint32_t i = 0; i < n; i++)
+            sl_buf_puts(&text, "[");
+        for (uint32_t i = 0; i < n; i++)
+            sl_buf_puts(&text, "]");
+        sl_buf_puts(&text, " == []");
+        assert_int_equal(api_cel_compile(sl_buf_str(&text), &env, &arena, &c, &why) == 0, n == 30);
+    }
+    for (uint32_t n = SL_CEL_MAX_BYTES - 4; n <= SL_CEL_MAX_BYTES; n += 4) {
+        sl_buf_clear(&text);
+        for (uint32_t i = 0; i < n - 4; i++)
+            sl_buf_putc(&text, ' ');
+        sl_buf_puts(&text, n == SL_CEL_MAX_BYTES ? "true " : "true");
+        assert_int_equal(api_cel_compile(sl_buf_str(&text), &env, &arena, &c, &why) == 0,
+                         n < SL_CEL_MAX_BYTES);
+    }
+    sl_buf_done(&text);
+    sl_arena_done(&arena);
+}
+
+static void paths_have_ceilings(void **state) {
+    struct sl_arena arena = SL_ARENA((size_t)64 << 20);
+    struct sl_buf text = SL_BUF((size_t)1 << 20);
+    const struct api_jsonpath *path = NULL;
+    struct sl_err err;
+    uint64_t steps;
+
+    (void)state;
+    for (uint32_t n = SL_JSONPATH_MAX; n <= SL_JSONPATH_MAX + 1; n++) {
+        sl_buf_clear(&text);
+        sl_buf_putc(&text, '.');
+        while (text.len < n)
+            sl_buf_putc(&text, 'a');
+        assert_int_equal(api_jsonpath_new(sl_buf_str(&text), &arena, &path, &err) == 0,
+                         n == SL_JSONPATH_MAX);
+    }
+    for (uint32_t n = SL_JSONPATH_DESCENT - 1; n <= SL_JSONPATH_DESCENT + 1; n += 2) {
+        sl_buf_clear(&text);
+        for (uint32_t i = 0; i < n; i++)
+            sl_buf_puts(&text, "{\"a\":");
+        sl_buf_puts(&text, "{\"z\":1}");
+        for (uint32_t i = 0; i < n; i++)
+            sl_buf_putc(&text, '}');
+        yyjson_doc *doc = yyjson_read(sl_buf_str(&text), text.len, 0);
+        steps = 100000;
+        assert_int_equal(api_jsonpath_new("..z", &arena, &path, &err), 0);
+        assert_int_equal(api_jsonpath_first(path, yyjson_doc_get_root(doc), &arena, &steps) != NULL,
+                         n < SL_JSONPATH_DESCENT);
+        steps = 20; /* a budget that is spent: none is left */
+        (void)api_jsonpath_first(path, yyjson_doc_get_root(doc), &arena, &steps);
+        assert_int_equal(steps, 0);
+        yyjson_doc_free(doc);
+    }
+    sl_buf_done(&text);
+    sl_arena_done(&arena);
+}
+
 static void our_rules_are_understood(void **state) {
     uint32_t definitions = 0, with_rules = 0;
     const char *text;
@@ -291,6 +365,8 @@ int main(void) {
         cmocka_unit_test(rules_mean),
         cmocka_unit_test(others_are_refused),
         cmocka_unit_test(what_costs_too_much_ends),
+        cmocka_unit_test(ceilings_hold),
+        cmocka_unit_test(paths_have_ceilings),
         cmocka_unit_test(our_rules_are_understood),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

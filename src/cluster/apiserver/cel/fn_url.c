@@ -142,7 +142,7 @@ static const char *scheme_of(struct api_run *x, struct sl_text *rest, struct sl_
 /* fragment: what is behind # is one, which is left out. NULL: all is right. */
 static const char *parse(struct api_run *x, struct sl_text t, bool fragment,
                          struct api_cel_url *u) {
-    *u = (struct api_cel_url){0};
+    *u = (struct api_cel_url){SL_TEXT(""), SL_TEXT(""), SL_TEXT(""), SL_TEXT(""), SL_TEXT("")};
     for (size_t i = 0; i < t.n; i++)
         if ((unsigned char)t.s[i] < ' ' || t.s[i] == 0x7f)
             return "net/url: invalid control character in URL";
@@ -294,7 +294,7 @@ static struct api_value get(struct api_cel_call *c) {
         colon = NULL;
     switch (c->how) {
     case GET_SCHEME:
-        return api_cel_text_copy(c->run, u->scheme.s ? u->scheme.s : "", u->scheme.n);
+        return api_cel_text_copy(c->run, u->scheme.s, u->scheme.n);
     case GET_HOST:
         return host;
     case GET_HOSTNAME:
@@ -305,7 +305,7 @@ static struct api_value get(struct api_cel_call *c) {
         return colon ? api_cel_text_copy(c->run, colon + 1, (size_t)(end - colon - 1))
                      : api_cel_text("", 0);
     case GET_PATH:
-        return escaped_path(c->run, u->path.s ? u->path : SL_TEXT(""));
+        return escaped_path(c->run, u->path);
     default:
         return query(c->run, u->query);
     }

@@ -53,7 +53,8 @@ struct api_value api_cel_text_copy(struct api_run *x, const char *s, size_t len)
 
     if (!copy)
         return api_cel_too_costly(x);
-    memcpy(copy, s, len);
+    if (len)
+        memcpy(copy, s, len);
     copy[len] = '\0';
     return api_cel_text(copy, len);
 }

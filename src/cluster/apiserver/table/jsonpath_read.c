@@ -184,7 +184,8 @@ static int read_slice(struct reader *r, struct steps *to, const char *text) {
             valid = read_index(&text, &b[2], &any);
         }
     } else if (valid) {
-        b[1] = (struct api_jp_bound){.known = true, .derived = true, .n = b[0].n + 1};
+        b[1] = (struct api_jp_bound){
+            .known = true, .derived = true, .n = (int64_t)((uint64_t)b[0].n + 1)};
     }
     if (!valid || *text)
         return wrong(r, "invalid array index");
