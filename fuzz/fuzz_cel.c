@@ -26,15 +26,25 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     sl_arena_init(&arena, (size_t)64 << 20);
     text = sl_arena_strndup(&arena, (const char *)data, len);
     doc = newline ? yyjson_read((const char *)newline + 1, size - len - 1, 0) : NULL;
-    if (api_cel_compile(text, &arena, &c, &err) < 0) {
-        sl_assert(err.text[0] != '\0');
-    } else if (api_cel_holds(c, yyjson_doc_get_root(doc), yyjson_doc_get_root(doc),
-                             &(uint64_t){SL_CEL_ALL_STEPS}, &holds, &err) < 0) {
-        sl_assert(err.text[0] != '\0' && !holds);
+    static const struct api_cel_env env = {.names = {"self", "oldSelf"}};
+    const struct api_cel_input in = {.v = {yyjson_doc_get_root(doc), yyjson_doc_get_root(doc)}};
+    const char *why = NULL;
+    struct sl_text made;
+    if (api_cel_compile(text, &env, &arena, &c, &why) < 0) {
+        sl_assert(why && *why);
+    } else {
+        if (api_cel_holds(c, &in, &(uint64_t){SL_CEL_ALL_STEPS}, &holds, &err) < 0)
+            sl_assert(err.text[0] != '\0' && !holds);
+        err.text[0] = '\0';
+        if (api_cel_message(c, &in, &(uint64_t){SL_CEL_ALL_STEPS}, &arena, &made, &err) < 0)
+            sl_assert(err.text[0] != '\0');
     }
-    if (api_jsonpath_check(text, &err) < 0)
+    const struct api_jsonpath *path;
+    uint64_t steps = 100000;
+    if (api_jsonpath_new(text, &arena, &path, &err) < 0)
         sl_assert(err.text[0] != '\0');
-    (void)api_jsonpath_first(yyjson_doc_get_root(doc), text);
+    else if (doc)
+        (void)api_jsonpath_first(path, yyjson_doc_get_root(doc), &arena, &steps);
     yyjson_doc_free(doc);
     sl_arena_done(&arena);
     return 0;

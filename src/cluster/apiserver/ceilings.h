@@ -33,6 +33,7 @@
 /* What the columns of a row may cost: so many steps, and one for each value of the object. */
 #define API_ROW_STEPS 4096u
 #define API_ROW_BYTES_PER_STEP 64u
+#define API_ROW_ARENA ((size_t)16 << 20) /* and what its paths lead through may take */
 
 /* ---- kinds ---- */
 #define SL_API_KINDS 2048u
@@ -66,11 +67,12 @@
 #define API_VALUES_MEMORY                                                                          \
     ((SL_API_MAX_BODY + SL_STORE_MAX_OBJECT) * (1 + 16 / 2) + SL_API_MAX_SHOWN * (1 + 24 / 2))
 #define API_PATCH_MEMORY SL_ARENA_MOST(SL_MANAGE_ARENA_BYTES) /* the others take less */
+#define API_ROW_MEMORY (SL_ARENA_MOST(API_ROW_ARENA) + SL_API_MAX_SHOWN * 24 / 2)
 #define API_CHECK_MEMORY (SCHEMA_IDENTITIES + SL_ARENA_MOST(2 * API_CEL_MADE))
 #define API_REVIEW_MEMORY (SL_REVIEW_MAX + API_REVIEW_ANSWER + API_WEBHOOK_TEXT)
 #define API_WORK_MEMORY                                                                            \
     (API_VALUES_MEMORY + API_YAML_JSON + SL_ARENA_MOST(API_REQUEST_ARENA) + API_PATCH_MEMORY +     \
-     API_CHECK_MEMORY + API_REVIEW_MEMORY + SL_API_MAX_ANSWER)
+     API_CHECK_MEMORY + API_REVIEW_MEMORY + API_ROW_MEMORY + SL_API_MAX_ANSWER)
 _Static_assert(SL_ARENA_MOST(SL_PATCH_ARENA_BYTES) <= API_PATCH_MEMORY &&
                    SL_ARENA_MOST(SL_PATCH_PATHS_BYTES) <= API_PATCH_MEMORY,
                "a patch takes more than field management");

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cluster/merge/gotext.h"
+#include "core/base/fmt.h"
 #include "lib/json/json.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,6 +42,32 @@ const char *sl_go_word(const yyjson_val *v) {
     default:
         return "null";
     }
+}
+
+/* The fewest digits that are read as the same number. */
+static int shortest(double v, char *out, size_t size) {
+    int digits = 0;
+
+    do
+        sl_fmt(out, size, "%.*e", digits, v);
+    while (++digits < 18 && strtod(out, NULL) != v);
+    return digits - 1;
+}
+
+const char *sl_go_real(double v, bool json, char out[SL_GO_REAL]) {
+    if (isnan(v) || isinf(v)) {
+        sl_fmt(out, SL_GO_REAL, "%s", isnan(v) ? "NaN" : v < 0 ? "-Inf" : "+Inf");
+        return out;
+    }
+    int digits = shortest(v, out, SL_GO_REAL);
+    char *e = strchr(out, 'e');
+    const int exponent = (int)strtol(e + 1, NULL, 10);
+    const bool plain = json ? exponent >= -6 && exponent < 21 : exponent >= -4 && exponent < 6;
+    if (plain || v == 0)
+        sl_fmt(out, SL_GO_REAL, "%.*f", digits > exponent ? digits - exponent : 0, v);
+    else if (json && e[1] == '-' && e[2] == '0')
+        memmove(e + 2, e + 3, strlen(e + 3) + 1);
+    return out;
 }
 
 /* The three ways to write a value differ in names and punctuation only. */
@@ -108,6 +136,8 @@ static void print_list(struct sl_arena *a, struct sl_buf *out, yyjson_mut_val *v
 
 static void print(struct sl_arena *a, struct sl_buf *out, yyjson_mut_val *v, enum style style,
                   unsigned depth) {
+    char real[SL_GO_REAL];
+
     if (depth > MAX_DEPTH)
         return;
     switch (yyjson_mut_get_type(v)) {
@@ -125,7 +155,7 @@ static void print(struct sl_arena *a, struct sl_buf *out, yyjson_mut_val *v, enu
         break;
     case YYJSON_TYPE_NUM:
         if (yyjson_mut_is_real(v))
-            sl_buf_printf(out, "%g", yyjson_mut_get_real(v));
+            sl_buf_puts(out, sl_go_real(yyjson_mut_get_real(v), style == JSON, real));
         else if (yyjson_mut_is_sint(v))
             sl_buf_printf(out, "%lld", (long long)yyjson_mut_get_sint(v));
         else

@@ -76,16 +76,43 @@ static void put_refusal(void *ctx, int status, const char *message, struct sl_ht
                    message);
 }
 
+/* What is looked at; of the server being alive, those before HEALTH_ALIVE. */
+static const char *const health_checks[] = {"ping", "log", "etcd", "informer-sync"};
+#define HEALTH_ALIVE 3u
+
 static bool answer_health(struct up_frontend *d, const struct sl_http_request *rq,
                           struct sl_http_answer *a) {
-    bool ready = strcmp(rq->path, "/readyz") == 0;
-    const char *why = ready ? d->spec.unready(d->spec.ctx) : NULL;
+    static const char *const roots[] = {"/readyz", "/livez", "/healthz"};
+    const char *root = NULL, *rest = "", *why = NULL;
 
-    if (!ready && strcmp(rq->path, "/livez") != 0 && strcmp(rq->path, "/healthz") != 0)
+    for (size_t i = 0; i < SL_LEN(roots) && !root; i++)
+        if (strncmp(rq->path, roots[i], strlen(roots[i])) == 0 &&
+            strchr("/", rq->path[strlen(roots[i])])) {
+            root = roots[i];
+            rest = rq->path + strlen(root);
+        }
+    if (!root)
         return false;
+    uint32_t n = root == roots[0] ? SL_LEN(health_checks) : HEALTH_ALIVE, one = n;
+    for (uint32_t i = 0; i < n && *rest == '/'; i++)
+        if (strcmp(rest + 1, health_checks[i]) == 0)
+            one = i;
+    if (*rest && one == n)
+        return false;
+    if (root == roots[0] && (!*rest || one >= HEALTH_ALIVE))
+        why = d->spec.unready(d->spec.ctx);
     a->status = why ? 503 : 200; /* a probe expects no Status */
     a->content_type = "text/plain; charset=utf-8";
-    sl_buf_puts(&a->body, why ? why : "ok");
+    if (!rq->query(rq, "verbose") || *rest) {
+        sl_buf_puts(&a->body, why ? why : "ok");
+        return true;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        bool bad = why && i >= HEALTH_ALIVE;
+        sl_buf_printf(&a->body, "[%c]%s %s%s\n", bad ? '-' : '+', health_checks[i],
+                      bad ? "failed: " : "ok", bad ? why : "");
+    }
+    sl_buf_printf(&a->body, "%s check %s%s", root + 1, why ? "failed" : "passed", why ? "" : "\n");
     return true;
 }
 
@@ -98,19 +125,23 @@ struct user {
     bool crowded; /* there are more groups: without them it would be another user */
 };
 
-static void add_group(struct user *w, const char *group) {
-    for (uint32_t i = 0; i < w->n; i++)
-        if (strcmp(w->groups[i], group) == 0)
-            return;
+static void take(struct user *w, const char *group) {
     if (w->n < MAX_GROUPS)
         w->groups[w->n++] = group;
     else
         w->crowded = true;
 }
 
+static void add_group(struct user *w, const char *group) {
+    for (uint32_t i = 0; i < w->n; i++)
+        if (strcmp(w->groups[i], group) == 0)
+            return;
+    take(w, group);
+}
+
 static void take_group(void *ctx, const char *name, const char *value) {
     if (strcasecmp(name, "Impersonate-Group") == 0)
-        add_group(ctx, value);
+        take(ctx, value);
 }
 
 static const char *bearer(const struct sl_http_request *rq) {
@@ -136,6 +167,16 @@ static sl_time wall(void) {
     return (sl_time)t.tv_sec * SL_SEC + t.tv_nsec;
 }
 
+/* Is he authenticated? A user who is impersonated may be said not to be. */
+static void add_standing(struct user *w) {
+    const char *standing = strcmp(w->user, "system:anonymous") == 0 ? "system:unauthenticated"
+                                                                    : "system:authenticated";
+    for (uint32_t i = 0; i < w->n; i++)
+        if (strcmp(w->groups[i], "system:unauthenticated") == 0)
+            return;
+    add_group(w, standing);
+}
+
 static struct user find_user(struct up_frontend *d, const struct sl_http_request *rq) {
     const char *token = bearer(rq), *as = rq->header(rq, "Impersonate-User");
     size_t len = strlen(d->spec.token);
@@ -151,15 +192,15 @@ static struct user find_user(struct up_frontend *d, const struct sl_http_request
         }
     } else if (as && *as) {
         w.user = as;
-        rq->headers(rq, take_group, &w);
-        if (strncmp(as, "system:serviceaccount:", 22) == 0)
+        rq->headers(rq, take_group, &w); /* these, and no others that he would have */
+        if (!w.n && strncmp(as, "system:serviceaccount:", 22) == 0)
             service_account(d, &w);
     } else {
         w.user = ADMIN;
         add_group(&w, "system:masters");
     }
-    if (w.user && strcmp(w.user, "system:anonymous") != 0)
-        add_group(&w, "system:authenticated");
+    if (w.user)
+        add_standing(&w);
     if (w.crowded)
         w.user = NULL;
     return w;

@@ -169,11 +169,11 @@ static int match_charged(struct match *m, size_t from, uint32_t options, uint64_
 }
 
 /* The limit holds for each place that a match may begin in, so each is tried by itself. */
-static int at_each_place(struct match *m) {
+static int at_each_place(struct match *m, size_t begin) {
     uint32_t options = PCRE2_ANCHORED | PCRE2_NO_UTF_CHECK;
     int r = PCRE2_ERROR_NOMATCH;
 
-    for (size_t from = 0; from <= m->len && r == PCRE2_ERROR_NOMATCH; from++) {
+    for (size_t from = begin; from <= m->len && r == PCRE2_ERROR_NOMATCH; from++) {
         if (from < m->len && (m->s[from] & 0xc0) == 0x80) /* within a letter */
             continue;
         *m->budget -= *m->budget > 0;
@@ -182,7 +182,8 @@ static int at_each_place(struct match *m) {
     return r;
 }
 
-bool sl_pattern_matches(const struct sl_pattern *p, const char *s, size_t len, uint64_t *budget) {
+bool sl_pattern_find(const struct sl_pattern *p, const char *s, size_t len, size_t from,
+                     size_t *ret_from, size_t *ret_to, uint64_t *budget) {
     struct match m = {.p = p, .s = s, .len = len, .budget = budget};
     int r;
 
@@ -190,11 +191,20 @@ bool sl_pattern_matches(const struct sl_pattern *p, const char *s, size_t len, u
         return false;
     m.where = pcre2_match_data_create(1, NULL);
     sl_assert(m.where);
-    r = once(&m, 0, 0, p->anchored ? STEPS_PER_BYTE * len + STEPS_ALWAYS : STEPS_PER_PLACE);
+    r = once(&m, from, 0, p->anchored ? STEPS_PER_BYTE * len + STEPS_ALWAYS : STEPS_PER_PLACE);
     if (r == PCRE2_ERROR_MATCHLIMIT)
-        r = p->anchored ? match_charged(&m, 0, PCRE2_NO_UTF_CHECK,
+        r = p->anchored ? match_charged(&m, from, PCRE2_NO_UTF_CHECK,
                                         4 * (STEPS_PER_BYTE * len + STEPS_ALWAYS))
-                        : at_each_place(&m);
+                        : at_each_place(&m, from);
+    if (r >= 0) {
+        *ret_from = pcre2_get_ovector_pointer(m.where)[0];
+        *ret_to = pcre2_get_ovector_pointer(m.where)[1];
+    }
     pcre2_match_data_free(m.where);
     return r >= 0;
+}
+
+bool sl_pattern_matches(const struct sl_pattern *p, const char *s, size_t len, uint64_t *budget) {
+    size_t from, to;
+    return sl_pattern_find(p, s, len, 0, &from, &to, budget);
 }

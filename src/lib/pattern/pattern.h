@@ -43,5 +43,8 @@ int sl_pattern_new_in(struct sl_arena *a, const char *text, const struct sl_patt
 /* Anywhere in the string, unless the pattern is anchored. *budget: the remaining one, 0 if it was
  * exhausted: then the result is unknown. */
 bool sl_pattern_matches(const struct sl_pattern *p, const char *s, size_t len, uint64_t *budget);
+/* The first match at 'from' or later: where it begins and ends. */
+bool sl_pattern_find(const struct sl_pattern *p, const char *s, size_t len, size_t from,
+                     size_t *ret_from, size_t *ret_to, uint64_t *budget);
 
 #endif

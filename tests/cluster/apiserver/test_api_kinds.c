@@ -558,14 +558,13 @@ static void cells_are_kubectls(void **state) {
     for (size_t i = 0; i < SL_LEN(cells); i++) {
         struct api_columns columns = api_columns_of(cells[i].kind);
         struct api_kind k = {.group = "", .kind = cells[i].kind};
-        struct api_kind_version v = {.columns = columns.v, .n_columns = columns.n};
         yyjson_doc *object = yyjson_read(cells[i].object, strlen(cells[i].object), 0), *row;
         struct sl_buf out;
         char *text;
 
         assert_non_null(object);
         sl_buf_init(&out, 65536);
-        api_table_row(&k, &v, yyjson_doc_get_root(object), SL_INCLUDE_NONE, now, &out);
+        api_table_row(&k, columns, yyjson_doc_get_root(object), SL_INCLUDE_NONE, now, &out);
         row = yyjson_read(sl_buf_str(&out), out.len, 0);
         assert_non_null(row);
         text = yyjson_val_write(yyjson_obj_get(yyjson_doc_get_root(row), "cells"), 0, NULL);

@@ -41,6 +41,24 @@ static void patterns_end(void **state) {
     assert_int_equal(sl_pattern_new("(", &p, &err), SL_EINVAL);
 }
 
+static void matches_have_places(void **state) {
+    struct sl_pattern *p;
+    struct sl_err err;
+    size_t from = 9, to = 9;
+
+    (void)state;
+    assert_int_equal(sl_pattern_new("a+", &p, &err), 0);
+    assert_true(sl_pattern_find(p, "baab a", 6, 0, &from, &to, &(uint64_t){SL_PATTERN_BUDGET}));
+    assert_int_equal(from, 1);
+    assert_int_equal(to, 3);
+    assert_true(sl_pattern_find(p, "baab a", 6, 3, &from, &to, &(uint64_t){SL_PATTERN_BUDGET}));
+    assert_int_equal(from, 5);
+    assert_int_equal(to, 6);
+    assert_false(sl_pattern_find(p, "baab a", 6, 6, &from, &to, &(uint64_t){SL_PATTERN_BUDGET}));
+    assert_int_equal(from, 5); /* untouched */
+    sl_pattern_free(p);
+}
+
 /* The answer of one line, as the table has it. */
 static const char *answer_of(struct sl_text pattern, struct sl_text text) {
     struct sl_pattern *p = NULL;
@@ -161,11 +179,9 @@ static void errors_have_a_place(void **state) {
 
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(patterns_end),
-        cmocka_unit_test(as_python_has_them),
-        cmocka_unit_test(catastrophes_are_bounded),
-        cmocka_unit_test(compiling_is_bounded),
-        cmocka_unit_test(errors_have_a_place),
+        cmocka_unit_test(patterns_end),         cmocka_unit_test(matches_have_places),
+        cmocka_unit_test(as_python_has_them),   cmocka_unit_test(catastrophes_are_bounded),
+        cmocka_unit_test(compiling_is_bounded), cmocka_unit_test(errors_have_a_place),
     };
     table = argc > 1 ? argv[1] : "tests/lib/pattern/python.jsonl";
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -94,40 +94,6 @@ bool api_hook_selects(struct api_write *w, yyjson_val *hook) {
 
 /* ---- matchConditions ---- */
 
-static bool of_name(char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-}
-
-/* object, oldObject and request are parts of the review, which is what our expressions call self.
- */
-static const char *in_our_names(struct sl_arena *arena, const char *text) {
-    static const char *const names[][2] = {{"object", "self.request.object"},
-                                           {"oldObject", "self.request.oldObject"},
-                                           {"request", "self.request"}};
-    /* No name becomes more than four times as long: an expression that is cut is another one. */
-    _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(4 * strlen(text) + 1);
-    char quote = 0;
-
-    for (const char *p = text; *p;) {
-        size_t n = 0;
-        const char *other = NULL;
-        while (of_name(p[n]))
-            n++;
-        for (size_t i = 0; !quote && i < SL_LEN(names); i++)
-            if (strlen(names[i][0]) == n && strncmp(names[i][0], p, n) == 0 &&
-                (p == text || p[-1] != '.'))
-                other = names[i][1];
-        if (n == 0 && (*p == '\'' || *p == '"') && (!quote || quote == *p))
-            quote = (char)(quote ? 0 : *p);
-        if (other)
-            sl_buf_puts(&b, other);
-        else
-            sl_buf_add(&b, p, n ? n : 1);
-        p += n ? n : 1;
-    }
-    return sl_arena_strdup(arena, sl_buf_str(&b));
-}
-
 /* What a webhook would be sent; NULL: it is too large. */
 static yyjson_val *review_of(struct api_write *w, const struct api_kind_version *v) {
     struct api_admission *a = w->admission;
@@ -152,16 +118,21 @@ int api_hook_conditions(struct api_write *w, yyjson_val *hook, const struct api_
 
     if (!sl_json_size(list))
         return 1;
-    yyjson_val *review = review_of(w, v);
+    yyjson_val *request = sl_json_get(review_of(w, v), "request"), *none = &(yyjson_val){0};
+    static const struct api_cel_env env = {.names = {"object", "oldObject", "request"}};
+    yyjson_val *object = sl_json_get(request, "object"), *old = sl_json_get(request, "oldObject");
+    const struct api_cel_input in = {.v = {object ? object : none, old ? old : none, request}};
     yyjson_arr_foreach (list, i, n, c) {
         struct api_cel *cel;
         *ret_name = sl_json_str(c, "name");
-        if (!review)
+        if (!request)
             return sl_err_set(err, SL_ELIMIT, "the review is too large");
-        int r = api_cel_compile(in_our_names(w->c.arena, sl_json_str(c, "expression")), w->c.arena,
-                                &cel, err);
-        if (r >= 0)
-            r = api_cel_holds(cel, review, NULL, &w->admission->steps, &holds, err);
+        const char *why;
+        int r = api_cel_compile(sl_json_str(c, "expression"), &env, w->c.arena, &cel, &why);
+        if (r < 0)
+            r = sl_err_set(err, r, "%s", why);
+        else
+            r = api_cel_holds(cel, &in, &w->admission->steps, &holds, err);
         if (r < 0 || !holds)
             return r < 0 ? r : 0;
     }

@@ -1,575 +1,384 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <errno.h>
-#include <stdlib.h>
+/* Evaluation: fields, lists, logic, calls. */
+#include "cluster/apiserver/cel/cel.h"
+
+#include <math.h>
 #include <string.h>
 
 #include "cluster/apiserver/ceilings.h"
 #include "cluster/apiserver/cel/tree.h"
-#include "lib/json/json.h"
-#include "lib/json/seek.h"
-#include "lib/pattern/pattern.h"
 
-/* ---- values ---- */
+static const struct api_value failed = {.kind = V_ERROR};
 
-enum kind { V_ERROR, V_NULL, V_BOOL, V_INT, V_REAL, V_STR, V_JSON, V_LIST };
+/* ---- fields and items ---- */
 
-struct value {
-    enum kind kind;
-    union {
-        bool yes;
-        int64_t num;
-        double real;
-        struct {
-            const char *s;
-            size_t len;
-        };
-        yyjson_val *json; /* a list or an object */
-        struct {
-            const struct value *items;
-            size_t n;
-        };
-    };
-};
-
-struct run {
-    yyjson_val *self, *old;
-    struct value vars[SL_CEL_MAX_DEPTH];
-    uint32_t n_vars;
-    uint64_t steps, max;   /* so far, and allowed */
-    struct sl_arena arena; /* lists that are made on the way */
-    struct sl_err *err;
-};
-
-static struct value error(struct run *x, const char *what) {
-    (void)sl_err_set(x->err, SL_EINVAL, "%s", what);
-    return (struct value){.kind = V_ERROR};
+static struct api_value no_such_key(struct api_run *x, const struct api_value *key) {
+    if (key->kind == V_STR)
+        return api_cel_error(x, "no such key: %.*s", (int)(key->len < 100 ? key->len : 100),
+                             key->s);
+    return key->kind == V_INT ? api_cel_error(x, "no such key: %lld", (long long)key->num)
+                              : api_cel_error(x, "no such key");
 }
 
-/* Counts before it is done; false: it is not to be done. */
-static bool charge_steps(struct run *x, uint64_t steps) {
-    x->steps += steps;
-    return x->steps <= x->max;
-}
-
-static struct value too_costly(struct run *x) {
-    x->steps = x->max + 1; /* and nothing more is */
-    return error(x, "the rule exceeds the cost that rules may have");
-}
-
-static struct value of_bool(bool yes) {
-    return (struct value){.kind = V_BOOL, .yes = yes};
-}
-static struct value of_int(int64_t n) {
-    return (struct value){.kind = V_INT, .num = n};
-}
-
-static struct value of_text(struct sl_text t) {
-    return (struct value){.kind = V_STR, .s = t.s, .len = t.n};
-}
-
-static struct value of_json(yyjson_val *v) {
-    switch (yyjson_get_type(v)) {
-    case YYJSON_TYPE_BOOL:
-        return of_bool(yyjson_get_bool(v));
-    case YYJSON_TYPE_NUM:
-        if (yyjson_is_real(v))
-            return (struct value){.kind = V_REAL, .real = yyjson_get_real(v)};
-        return of_int(yyjson_is_uint(v) && yyjson_get_uint(v) > INT64_MAX ? INT64_MAX
-                                                                          : yyjson_get_sint(v));
-    case YYJSON_TYPE_STR:
-        return of_text(sl_json_view(v));
-    case YYJSON_TYPE_ARR:
-    case YYJSON_TYPE_OBJ:
-        return (struct value){.kind = V_JSON, .json = v};
-    default:
-        return (struct value){.kind = V_NULL};
-    }
-}
-
-static bool is_list(const struct value *v) {
-    return v->kind == V_LIST || (v->kind == V_JSON && yyjson_is_arr(v->json));
-}
-
-/* A walk over a list, or over the keys of a map. */
-struct walk {
-    const struct value *list;
-    yyjson_arr_iter in_list;
-    yyjson_obj_iter in_map;
-    size_t at;
-};
-
-static bool walk_begin(struct walk *w, const struct value *list) {
-    *w = (struct walk){.list = list};
-    if (list->kind == V_JSON && yyjson_is_arr(list->json))
-        w->in_list = yyjson_arr_iter_with(list->json);
-    else if (list->kind == V_JSON)
-        w->in_map = yyjson_obj_iter_with(list->json);
-    else if (list->kind != V_LIST)
-        return false;
+/* Of a map or object; false: it is not there. */
+static bool select_key(struct api_run *x, const struct api_value *of, const struct api_value *key,
+                       struct api_value *ret) {
+    if (api_cel_is_map(of))
+        return api_cel_find(x, of, key, ret);
+    *ret = api_cel_no_overload(x);
     return true;
 }
 
-static bool walk_next(struct walk *w, struct value *ret) {
-    yyjson_val *v;
+/* Of a list or map, by index or key; false: it is not there. */
+static bool select_index(struct api_run *x, const struct api_value *of, const struct api_value *at,
+                         struct api_value *ret) {
+    int64_t n = at->num;
 
-    if (w->list->kind == V_LIST) {
-        if (w->at == w->list->n)
-            return false;
-        *ret = w->list->items[w->at++];
+    if (!api_cel_is_list(of))
+        return select_key(x, of, at, ret);
+    if (at->kind == V_REAL && at->real == floor(at->real) && fabs(at->real) < 0x1p53)
+        n = (int64_t)at->real;
+    else if (at->kind != V_INT && at->kind != V_UINT) {
+        *ret = api_cel_no_overload(x);
         return true;
     }
-    v = yyjson_is_arr(w->list->json) ? yyjson_arr_iter_next(&w->in_list)
-                                     : yyjson_obj_iter_next(&w->in_map);
-    if (!v)
+    if (n < 0 || (uint64_t)n >= api_cel_size(of))
         return false;
-    *ret = of_json(v);
+    *ret = api_cel_item(x, of, (size_t)n);
     return true;
 }
 
-static size_t value_size(const struct value *v) {
-    return v->kind == V_LIST        ? v->n
-           : yyjson_is_arr(v->json) ? yyjson_arr_size(v->json)
-                                    : yyjson_obj_size(v->json);
-}
+/* a.b, a.?b, a[b], a[?b]: where the question is, or a is optional, the result is one. */
+static struct api_value eval_select(struct api_run *x, const struct api_cel_node *n) {
+    struct api_value of = api_cel_eval(x, n->a), ret;
+    struct api_value at = n->op == OP_INDEX ? api_cel_eval(x, n->b) : api_cel_text(n->s, n->len);
 
-static bool values_equal(struct run *x, const struct value *a, const struct value *b);
-
-static bool same_lists(struct run *x, const struct value *a, const struct value *b) {
-    struct walk in_a, in_b;
-    struct value item, other;
-
-    if (!is_list(a) || !is_list(b) || value_size(a) != value_size(b))
-        return false;
-    walk_begin(&in_a, a);
-    walk_begin(&in_b, b);
-    while (walk_next(&in_a, &item) && walk_next(&in_b, &other))
-        if (!values_equal(x, &item, &other))
-            return false;
-    return true;
-}
-
-/* The caller checks afterwards whether the budget was exceeded. */
-
-static bool values_equal(struct run *x, const struct value *a, const struct value *b) {
-    if (!charge_steps(x, 1))
-        return false;
-    if ((a->kind == V_INT || a->kind == V_REAL) && (b->kind == V_INT || b->kind == V_REAL)) {
-        if (a->kind == V_INT && b->kind == V_INT)
-            return a->num == b->num;
-        return (a->kind == V_INT ? (double)a->num : a->real) ==
-               (b->kind == V_INT ? (double)b->num : b->real);
+    if (of.kind == V_ERROR || at.kind == V_ERROR)
+        return failed;
+    const bool optional = n->maybe || of.kind == V_OPTIONAL;
+    if (of.kind == V_OPTIONAL) {
+        if (!of.some)
+            return of;
+        of = *of.some;
     }
-    if (is_list(a) || is_list(b))
-        return same_lists(x, a, b);
-    if (a->kind != b->kind)
-        return false;
-    switch (a->kind) {
-    case V_BOOL:
-        return a->yes == b->yes;
-    case V_STR:
-        return a->len == b->len && charge_steps(x, a->len / 16) && memcmp(a->s, b->s, a->len) == 0;
-    case V_JSON:
-        return sl_json_equal(a->json, b->json, &x->steps);
-    default:
-        return a->kind == V_NULL;
-    }
+    const bool found =
+        n->op == OP_INDEX ? select_index(x, &of, &at, &ret) : select_key(x, &of, &at, &ret);
+    if (found)
+        return optional && ret.kind != V_ERROR ? api_cel_optional(x, &ret) : ret;
+    if (optional)
+        return api_cel_optional(x, NULL);
+    if (api_cel_is_list(&of))
+        return api_cel_error(x, "index out of bounds: %lld", (long long)at.num);
+    return no_such_key(x, &at);
 }
 
-/* ---- evaluation ---- */
-
-static struct value eval(struct run *x, const struct api_cel_node *n);
-
-static struct value eval_field(struct run *x, const struct api_cel_node *n, bool presence) {
-    struct value of = eval(x, n->a);
-    yyjson_val *v;
+static struct api_value eval_has(struct api_run *x, const struct api_cel_node *n) {
+    struct api_value of = api_cel_eval(x, n->a), key = api_cel_text(n->s, n->len), ret;
 
     if (of.kind == V_ERROR)
         return of;
-    if (of.kind != V_JSON || !yyjson_is_obj(of.json))
-        return error(x, "no such overload");
-    if (!charge_steps(x, yyjson_obj_size(of.json) / 4))
-        return too_costly(x);
-    v = yyjson_obj_get(of.json, n->s);
-    if (presence)
-        return of_bool(v && !yyjson_is_null(v));
-    if (!v) {
-        (void)sl_err_set(x->err, SL_EINVAL, "no such key: %.100s", n->s);
-        return (struct value){.kind = V_ERROR};
+    if (of.kind == V_OPTIONAL) {
+        if (!of.some)
+            return api_cel_bool(false);
+        of = *of.some;
     }
-    return of_json(v);
+    if (!api_cel_is_map(&of))
+        return api_cel_no_overload(x);
+    if (!api_cel_find(x, &of, &key, &ret))
+        return api_cel_bool(false);
+    return x->steps > x->max ? ret : api_cel_bool(true);
 }
 
-static struct value eval_index(struct run *x, const struct api_cel_node *n) {
-    struct value of = eval(x, n->a), at = eval(x, n->b);
+/* ---- lists and maps ---- */
 
-    if (of.kind == V_ERROR || at.kind == V_ERROR)
-        return (struct value){.kind = V_ERROR};
-    if (is_list(&of) && at.kind == V_INT) {
-        if (at.num < 0 || (uint64_t)at.num >= value_size(&of))
-            return error(x, "index out of bounds");
-        if (!charge_steps(x, of.kind == V_LIST ? 0 : (uint64_t)at.num / 4))
-            return too_costly(x);
-        return of.kind == V_LIST ? of.items[at.num]
-                                 : of_json(yyjson_arr_get(of.json, (size_t)at.num));
+static struct api_value eval_list(struct api_run *x, const struct api_cel_node *n) {
+    struct api_value *items = api_cel_make(x, n->n_args * sizeof(*items));
+    size_t len = 0;
+
+    if (!items)
+        return api_cel_too_costly(x);
+    for (const struct api_cel_node *e = n->a; e; e = e->next) {
+        struct api_value v = api_cel_eval(x, e->a);
+        if (e->maybe && v.kind == V_OPTIONAL) {
+            if (!v.some)
+                continue;
+            v = *v.some;
+        } else if (e->maybe && v.kind != V_ERROR) {
+            return api_cel_no_overload(x);
+        }
+        if (v.kind == V_ERROR)
+            return v;
+        items[len++] = v;
     }
-    if (of.kind == V_JSON && yyjson_is_obj(of.json) && at.kind == V_STR) {
-        if (!charge_steps(x, yyjson_obj_size(of.json) / 4))
-            return too_costly(x);
-        yyjson_val *v = yyjson_obj_getn(of.json, at.s, at.len);
-        return v ? of_json(v) : error(x, "no such key");
-    }
-    return error(x, "no such overload");
+    return api_cel_list(items, len);
 }
+
+static struct api_value eval_map(struct api_run *x, const struct api_cel_node *n) {
+    struct api_value *items = api_cel_make(x, 2 * n->n_args * sizeof(*items));
+    struct api_value made = {.kind = V_MAP, .items = items};
+
+    if (!items)
+        return api_cel_too_costly(x);
+    for (const struct api_cel_node *e = n->a; e; e = e->next) {
+        struct api_value key = api_cel_eval(x, e->a), v = api_cel_eval(x, e->b);
+        if (key.kind == V_ERROR || v.kind == V_ERROR)
+            return failed;
+        if (key.kind != V_STR && key.kind != V_INT && key.kind != V_UINT && key.kind != V_BOOL)
+            return api_cel_error(x, "unsupported key type");
+        if (e->maybe && v.kind == V_OPTIONAL) {
+            if (!v.some)
+                continue;
+            v = *v.some;
+        }
+        size_t at = 0;
+        while (at < made.n && !api_cel_equal(x, &items[2 * at], &key))
+            at++;
+        if (x->steps > x->max)
+            return api_cel_too_costly(x);
+        items[2 * at] = key;
+        items[2 * at + 1] = v; /* of two of one name the last counts */
+        made.n += at == made.n;
+    }
+    return made;
+}
+
+/* ---- operators ---- */
 
 /* false && error is false, as is error && false; likewise ||. */
-static struct value eval_logic(struct run *x, const struct api_cel_node *n) {
+static struct api_value eval_logic(struct api_run *x, const struct api_cel_node *n) {
     bool decides = n->op == OP_OR;
-    struct value a = eval(x, n->a), b;
+    struct api_value a = api_cel_eval(x, n->a), b;
 
     if (a.kind == V_BOOL && a.yes == decides)
         return a;
-    b = eval(x, n->b);
+    if (x->steps > x->max)
+        return failed;
+    struct sl_err first = *x->err;
+    b = api_cel_eval(x, n->b);
     if (b.kind == V_BOOL && b.yes == decides)
         return b;
     if (a.kind == V_BOOL && b.kind == V_BOOL)
-        return of_bool(!decides);
-    return a.kind == V_ERROR || b.kind == V_ERROR ? (struct value){.kind = V_ERROR}
-                                                  : error(x, "no such overload");
+        return api_cel_bool(!decides);
+    if (a.kind == V_ERROR && x->steps <= x->max)
+        *x->err = first; /* of two errors the first is told */
+    return a.kind == V_ERROR || b.kind == V_ERROR ? failed : api_cel_no_overload(x);
 }
 
-static struct value eval_macro(struct run *x, const struct api_cel_node *n) {
-    struct value list = eval(x, n->a), item, *made = NULL;
-    size_t found = 0, length;
-    struct walk w;
-    bool failed = false;
-
-    if (list.kind == V_ERROR)
-        return list;
-    if (!walk_begin(&w, &list))
-        return error(x, "no such overload");
-    length = value_size(&list);
-    if (n->op == OP_MAP || n->op == OP_FILTER) {
-        if (!charge_steps(x, length / 4) ||
-            x->arena.used + (length + 1) * sizeof(*made) > API_CEL_MADE)
-            return too_costly(x);
-        made = sl_arena_alloc(&x->arena, (length + 1) * sizeof(*made));
-    }
-    sl_assert(x->n_vars < SL_CEL_MAX_DEPTH);
-    while (walk_next(&w, &item)) {
-        struct value v;
-        x->vars[x->n_vars++] = item;
-        v = eval(x, n->b);
-        x->n_vars--;
-        if (x->steps > x->max)
-            return too_costly(x);
-        if (n->op == OP_MAP) {
-            if (v.kind == V_ERROR)
-                return v;
-            made[found++] = v;
-            continue;
-        }
-        if (v.kind != V_BOOL) {
-            if (v.kind != V_ERROR)
-                (void)error(x, "no such overload");
-            failed = true; /* another item may still decide */
-            continue;
-        }
-        if (n->op == OP_ALL && !v.yes)
-            return v;
-        if (n->op == OP_EXISTS && v.yes)
-            return v;
-        if (n->op == OP_FILTER && v.yes)
-            made[found] = item;
-        found += v.yes;
-    }
-    if (failed)
-        return (struct value){.kind = V_ERROR};
-    if (made)
-        return (struct value){.kind = V_LIST, .items = made, .n = found};
-    return of_bool(n->op == OP_ALL ? true : n->op == OP_ONE && found == 1);
-}
-
-static size_t characters(const char *s, size_t len) {
-    size_t n = 0;
-
-    for (size_t i = 0; i < len; i++)
-        n += (s[i] & 0xc0) != 0x80;
-    return n;
-}
-
-#define PATTERN_STEPS 1000u /* of making one, and as many for some letters of it */
-
-static struct value eval_matches(struct run *x, const struct api_cel_node *n, const struct value *a,
-                                 const struct value *b) {
-    struct sl_pattern *made = NULL;
-
-    if (!n->pattern && !charge_steps(x, PATTERN_STEPS + b->len * PATTERN_STEPS / 16))
-        return too_costly(x);
-    if (!n->pattern && sl_pattern_new(b->s, &made, x->err) < 0)
-        return (struct value){.kind = V_ERROR};
-    uint64_t left = x->max - x->steps + 1, before = left;
-    bool yes = sl_pattern_matches(n->pattern ? n->pattern : made, a->s, a->len, &left);
-    sl_pattern_free(made);
-    return charge_steps(x, before - left + a->len / 2 + 8) ? of_bool(yes) : too_costly(x);
-}
-
-static struct value eval_text(struct run *x, const struct api_cel_node *n) {
-    struct value a = eval(x, n->a), b = eval(x, n->b);
+static struct api_value eval_two(struct api_run *x, const struct api_cel_node *n) {
+    struct api_value a = api_cel_eval(x, n->a), b = api_cel_eval(x, n->b);
 
     if (a.kind == V_ERROR || b.kind == V_ERROR)
-        return (struct value){.kind = V_ERROR};
-    if (a.kind != V_STR || b.kind != V_STR)
-        return error(x, "no such overload");
-    if (!charge_steps(x, n->op == OP_CONTAINS ? (a.len + b.len) / 4 : b.len / 16))
-        return too_costly(x);
-    switch (n->op) {
-    case OP_CONTAINS:
-        return of_bool(b.len == 0 || memmem(a.s, a.len, b.s, b.len));
-    case OP_STARTS:
-        return of_bool(a.len >= b.len && memcmp(a.s, b.s, b.len) == 0);
-    case OP_ENDS:
-        return of_bool(a.len >= b.len && memcmp(a.s + a.len - b.len, b.s, b.len) == 0);
-    default:
-        return eval_matches(x, n, &a, &b);
-    }
-}
-
-static struct value eval_of_one(struct run *x, const struct api_cel_node *n) {
-    struct value a = eval(x, n->a);
-    char *end;
-
-    if (a.kind == V_ERROR)
-        return a;
-    switch (n->op) {
-    case OP_NOT:
-        return a.kind == V_BOOL ? of_bool(!a.yes) : error(x, "no such overload");
-    case OP_NEGATE:
-        if (a.kind == V_REAL)
-            return (struct value){.kind = V_REAL, .real = -a.real};
-        return a.kind == V_INT && a.num != INT64_MIN ? of_int(-a.num)
-                                                     : error(x, "no such overload");
-    case OP_SIZE:
-        if (a.kind == V_STR)
-            return charge_steps(x, a.len / 16) ? of_int((int64_t)characters(a.s, a.len))
-                                               : too_costly(x);
-        return a.kind == V_JSON || a.kind == V_LIST ? of_int((int64_t)value_size(&a))
-                                                    : error(x, "no such overload");
-    case OP_INTEGER:
-        if (a.kind == V_INT)
-            return a;
-        if (a.kind != V_STR)
-            return error(x, "no such overload");
-        if (!charge_steps(x, a.len / 16))
-            return too_costly(x);
-        errno = 0;
-        a.num = strtoll(a.s, &end, 10);
-        return errno || *end || end == a.s ? error(x, "type conversion error") : of_int(a.num);
-    default: /* OP_STRING */
-        if (a.kind == V_INT && x->arena.used < API_CEL_MADE) {
-            const char *s = sl_arena_printf(&x->arena, "%lld", (long long)a.num);
-            return (struct value){.kind = V_STR, .s = s, .len = strlen(s)};
-        }
-        return a.kind == V_STR ? a : error(x, "no such overload");
-    }
-}
-
-static struct value compare(struct run *x, enum api_cel_op op, const struct value *a,
-                            const struct value *b) {
-    int c;
-
-    if (a->kind == V_INT && b->kind == V_INT) {
-        c = (a->num > b->num) - (a->num < b->num);
-    } else if ((a->kind == V_INT || a->kind == V_REAL) && (b->kind == V_INT || b->kind == V_REAL)) {
-        double l = a->kind == V_INT ? (double)a->num : a->real,
-               r = b->kind == V_INT ? (double)b->num : b->real;
-        c = (l > r) - (l < r);
-    } else if (a->kind == V_STR && b->kind == V_STR) {
-        size_t len = a->len < b->len ? a->len : b->len;
-        if (!charge_steps(x, len / 16))
-            return too_costly(x);
-        c = memcmp(a->s, b->s, len);
-        c = c ? c : (a->len > b->len) - (a->len < b->len);
-    } else {
-        return error(x, "no such overload");
-    }
-    return of_bool(op == OP_LT ? c < 0 : op == OP_LE ? c <= 0 : op == OP_GT ? c > 0 : c >= 0);
-}
-
-static struct value add_texts(struct run *x, const struct value *a, const struct value *b) {
-    char *s;
-
-    if (!charge_steps(x, (a->len + b->len) / 16) ||
-        x->arena.used + a->len + b->len + 1 > API_CEL_MADE)
-        return too_costly(x);
-    s = sl_arena_alloc(&x->arena, a->len + b->len + 1);
-    memcpy(s, a->s, a->len);
-    memcpy(s + a->len, b->s, b->len);
-    s[a->len + b->len] = '\0';
-    return (struct value){.kind = V_STR, .s = s, .len = a->len + b->len};
-}
-
-static struct value arithmetic(struct run *x, enum api_cel_op op, const struct value *a,
-                               const struct value *b) {
-    int64_t n = 0;
-    bool over = false;
-
-    if (op == OP_ADD && a->kind == V_STR && b->kind == V_STR)
-        return add_texts(x, a, b);
-    if (a->kind != V_INT || b->kind != V_INT)
-        return error(x, "no such overload");
-    if ((op == OP_DIV || op == OP_MOD) && (b->num == 0 || (a->num == INT64_MIN && b->num == -1)))
-        return error(x, b->num == 0 ? "divide by zero" : "integer overflow");
-    if (op == OP_ADD)
-        over = __builtin_add_overflow(a->num, b->num, &n);
-    else if (op == OP_SUB)
-        over = __builtin_sub_overflow(a->num, b->num, &n);
-    else if (op == OP_MUL)
-        over = __builtin_mul_overflow(a->num, b->num, &n);
-    else
-        n = op == OP_DIV ? a->num / b->num : a->num % b->num;
-    return over ? error(x, "integer overflow") : of_int(n);
-}
-
-static struct value eval_in(struct run *x, const struct value *a, const struct value *b) {
-    struct walk w;
-    struct value item;
-    bool found = false;
-
-    if (!walk_begin(&w, b))
-        return error(x, "no such overload");
-    while (!found && x->steps <= x->max && walk_next(&w, &item))
-        found = values_equal(x, a, &item);
-    return x->steps > x->max ? too_costly(x) : of_bool(found);
-}
-
-static struct value eval_same(struct run *x, const struct value *a, const struct value *b,
-                              bool wanted) {
-    bool yes = values_equal(x, a, b);
-
-    return x->steps > x->max ? too_costly(x) : of_bool(yes == wanted);
-}
-
-static struct value eval_two(struct run *x, const struct api_cel_node *n) {
-    struct value a = eval(x, n->a), b = eval(x, n->b);
-
-    if (a.kind == V_ERROR || b.kind == V_ERROR)
-        return (struct value){.kind = V_ERROR};
+        return failed;
     switch (n->op) {
     case OP_EQ:
-        return eval_same(x, &a, &b, true);
-    case OP_NE:
-        return eval_same(x, &a, &b, false);
+    case OP_NE: {
+        bool same = api_cel_equal(x, &a, &b);
+        return x->steps > x->max ? api_cel_too_costly(x) : api_cel_bool(same == (n->op == OP_EQ));
+    }
     case OP_IN:
-        return eval_in(x, &a, &b);
+        return api_cel_is_in(x, &a, &b);
     case OP_LT:
     case OP_LE:
     case OP_GT:
     case OP_GE:
-        return compare(x, n->op, &a, &b);
+        return api_cel_in_order(x, n->op, &a, &b);
     default:
-        return arithmetic(x, n->op, &a, &b);
+        return api_cel_arithmetic(x, n->op, &a, &b);
     }
 }
 
-static struct value eval_list(struct run *x, const struct api_cel_node *n) {
-    struct value *items;
-    size_t len = 0, i = 0;
+static struct api_value eval_one(struct api_run *x, const struct api_cel_node *n) {
+    struct api_value a = api_cel_eval(x, n->a);
 
-    for (const struct api_cel_node *e = n->next; e; e = e->next)
-        len++;
-    if (x->arena.used + (len + 1) * sizeof(*items) > API_CEL_MADE)
-        return too_costly(x);
-    items = sl_arena_alloc(&x->arena, (len + 1) * sizeof(*items));
-    for (const struct api_cel_node *e = n->next; e; e = e->next) {
-        items[i] = eval(x, e->a);
-        if (items[i++].kind == V_ERROR)
-            return (struct value){.kind = V_ERROR};
+    if (a.kind == V_ERROR)
+        return a;
+    if (n->op == OP_NOT)
+        return a.kind == V_BOOL ? api_cel_bool(!a.yes) : api_cel_no_overload(x);
+    if (a.kind == V_REAL)
+        return api_cel_real(-a.real);
+    if (a.kind != V_INT)
+        return api_cel_no_overload(x);
+    return a.num == INT64_MIN ? api_cel_error(x, "integer overflow") : api_cel_int(-a.num);
+}
+
+/* ---- calls ---- */
+
+#define CALL_ARGS 4u
+
+/* What is in an optional, or else something other: that is evaluated only if need be. */
+static struct api_value eval_or(struct api_run *x, const struct api_cel_node *n,
+                                const struct api_value *of) {
+    if (of->kind != V_OPTIONAL)
+        return api_cel_no_overload(x);
+    if (!of->some)
+        return api_cel_eval(x, n->a->next);
+    return strcmp(n->s, "or") == 0 ? *of : *of->some;
+}
+
+/* Those that values have themselves, without a table of the language's. */
+static bool is_plain_name(const char *name) {
+    return strcmp(name, "contains") == 0 || strcmp(name, "startsWith") == 0 ||
+           strcmp(name, "endsWith") == 0 || strcmp(name, "matches") == 0;
+}
+
+static struct api_value eval_call(struct api_run *x, const struct api_cel_node *n) {
+    struct api_value args[CALL_ARGS];
+    uint32_t k = 0;
+
+    if (n->n_args > CALL_ARGS)
+        return api_cel_no_overload(x);
+    for (const struct api_cel_node *a = n->a; a; a = a->next) {
+        args[k] = api_cel_eval(x, a);
+        if (args[k].kind == V_ERROR)
+            return args[k];
+        if (k == 0 && n->n_args == 2 && n->member &&
+            (strcmp(n->s, "orValue") == 0 || strcmp(n->s, "or") == 0))
+            return eval_or(x, n, &args[0]);
+        k++;
     }
-    return (struct value){.kind = V_LIST, .items = items, .n = len};
+    for (const struct api_cel_function *f = n->first; f;
+         f = api_cel_function_next(n->s, n->member, f)) {
+        bool fits = strlen(f->args) == k;
+        for (uint32_t i = 0; fits && i < k; i++)
+            fits = api_cel_letter_fits(f->args[i], api_cel_kind(&args[i]));
+        if (fits)
+            return f->call(
+                &(struct api_cel_call){.run = x, .args = args, .n = k, .node = n, .how = f->how});
+    }
+    return n->member && k && is_plain_name(n->s)
+               ? api_cel_no_overload(x)
+               : api_cel_error(x, "no such overload: %.60s", n->s);
 }
 
-static struct value eval_name(struct run *x, const struct api_cel_node *n) {
-    return n->num == -2 ? of_json(x->self) : n->num == -3 ? of_json(x->old) : x->vars[n->num];
-}
+struct api_value api_cel_eval(struct api_run *x, const struct api_cel_node *n) {
+    struct api_value v;
 
-static struct value eval(struct run *x, const struct api_cel_node *n) {
-    struct value v;
-
-    if (!charge_steps(x, 1))
-        return too_costly(x);
+    if (!api_cel_charge(x, 1))
+        return api_cel_too_costly(x);
     switch (n->op) {
-    case OP_NULL:
-        return (struct value){.kind = V_NULL};
-    case OP_BOOL:
-        return of_bool(n->num);
-    case OP_INT:
-        return of_int(n->num);
-    case OP_REAL:
-        return (struct value){.kind = V_REAL, .real = n->real};
-    case OP_STR:
-        return (struct value){.kind = V_STR, .s = n->s, .len = n->len};
+    case OP_CONST:
+        return n->value;
+    case OP_VAR:
+        return x->vars[n->at];
     case OP_LIST:
         return eval_list(x, n);
-    case OP_NAME:
-        return eval_name(x, n);
+    case OP_MAP:
+        return eval_map(x, n);
     case OP_FIELD:
-        return eval_field(x, n, false);
-    case OP_HAS:
-        return eval_field(x, n->a, true);
     case OP_INDEX:
-        return eval_index(x, n);
+        return eval_select(x, n);
+    case OP_HAS:
+        return eval_has(x, n);
     case OP_AND:
     case OP_OR:
         return eval_logic(x, n);
     case OP_IF:
-        v = eval(x, n->a);
+        v = api_cel_eval(x, n->a);
         if (v.kind != V_BOOL)
-            return v.kind == V_ERROR ? v : error(x, "no such overload");
-        return eval(x, v.yes ? n->b : n->c);
-    case OP_ALL:
-    case OP_EXISTS:
-    case OP_ONE:
-    case OP_MAP:
-    case OP_FILTER:
-        return eval_macro(x, n);
-    case OP_CONTAINS:
-    case OP_STARTS:
-    case OP_ENDS:
-    case OP_MATCHES:
-        return eval_text(x, n);
+            return v.kind == V_ERROR ? v : api_cel_no_overload(x);
+        return api_cel_eval(x, v.yes ? n->b : n->c);
+    case OP_FOLD:
+        return api_cel_eval_fold(x, n);
+    case OP_CALL:
+        return eval_call(x, n);
     case OP_NOT:
     case OP_NEGATE:
-    case OP_SIZE:
-    case OP_STRING:
-    case OP_INTEGER:
-        return eval_of_one(x, n);
+        return eval_one(x, n);
     default:
         return eval_two(x, n);
     }
 }
 
+/* ---- the whole ---- */
+
 #define ALWAYS_STEPS 8u /* of an evaluation by itself */
 
-int api_cel_holds(const struct api_cel *c, yyjson_val *self, yyjson_val *old, uint64_t *budget,
-                  bool *ret, struct sl_err *err) {
-    struct run x = {.self = self,
-                    .old = old,
-                    .err = err,
-                    .steps = ALWAYS_STEPS,
-                    .max = *budget < SL_CEL_MAX_STEPS ? *budget : SL_CEL_MAX_STEPS};
-    struct value v;
+int api_cel_compile(const char *text, const struct api_cel_env *env, struct sl_arena *arena,
+                    struct api_cel **ret, const char **ret_why) {
+    struct api_cel_trouble trouble = {.text = text, .arena = arena};
+    struct api_cel *c = sl_arena_alloc0(arena, 1, sizeof(*c));
 
-    sl_arena_init(&x.arena, 2 * API_CEL_MADE);
-    v = eval(&x, c->root);
-    const bool full = sl_arena_full(&x.arena);
+    if (strlen(text) > SL_CEL_MAX_BYTES) {
+        *ret_why = sl_arena_printf(arena, "longer than %u bytes", SL_CEL_MAX_BYTES);
+        return SL_ELIMIT;
+    }
+    for (uint32_t i = 0; i < SL_CEL_INPUTS && env->names[i]; i++)
+        c->types[i] = env->types[i] ? env->types[i] : &api_cel_types[T_DYN];
+    c->root = api_cel_read(text, env, &trouble, c->uses);
+    if (c->root)
+        c->result = api_cel_check(c->root, env, &trouble);
+    if (trouble.why) {
+        *ret_why = trouble.why;
+        return SL_EINVAL;
+    }
+    *ret = c;
+    return 0;
+}
+
+bool api_cel_uses(const struct api_cel *c, uint32_t input) {
+    return c->uses[input];
+}
+
+const struct api_cel_type *api_cel_result(const struct api_cel *c) {
+    return c->result;
+}
+
+static void take_inputs(struct api_run *x, const struct api_cel *c,
+                        const struct api_cel_input *in) {
+    for (; x->n_vars < SL_CEL_INPUTS && c->types[x->n_vars]; x->n_vars++) {
+        uint32_t i = x->n_vars;
+        const struct api_cel_type *type = c->types[i]->kind == T_DYN ? NULL : c->types[i];
+        if (!c->uses[i])
+            continue;
+        if (in->optional[i]) {
+            struct api_value v = {.kind = V_ERROR};
+            if (in->v[i])
+                v = api_cel_of_json(x, in->v[i], type);
+            x->vars[i] = api_cel_optional(x, in->v[i] ? &v : NULL);
+        } else {
+            x->vars[i] = api_cel_of_json(x, in->v[i], type);
+        }
+    }
+}
+
+static struct api_value evaluate(struct api_run *x, const struct api_cel *c,
+                                 const struct api_cel_input *in, uint64_t *budget) {
+    x->steps = ALWAYS_STEPS;
+    x->max = *budget < SL_CEL_MAX_STEPS ? *budget : SL_CEL_MAX_STEPS;
+    sl_arena_init(&x->arena, 2 * API_CEL_MADE);
+    take_inputs(x, c, in);
+    struct api_value v = api_cel_eval(x, c->root);
+    if (sl_arena_full(&x->arena))
+        v = api_cel_too_costly(x);
+    *budget = x->steps > x->max ? 0 : *budget - x->steps;
+    return v;
+}
+
+int api_cel_holds(const struct api_cel *c, const struct api_cel_input *in, uint64_t *budget,
+                  bool *ret, struct sl_err *err) {
+    struct api_run x = {.err = err};
+    struct api_value v = evaluate(&x, c, in, budget);
+
     sl_arena_done(&x.arena);
-    *budget = x.steps > x.max ? 0 : *budget - x.steps;
     if (v.kind == V_ERROR)
         return SL_EINVAL;
-    if (full)
-        return sl_err_set(err, SL_ELIMIT, "the rule makes more than %zu bytes", API_CEL_MADE);
     if (v.kind != V_BOOL)
-        return sl_err_set(err, SL_EINVAL, "the rule does not say yes or no");
+        return sl_err_set(err, SL_EINVAL, "cel expression must evaluate to a bool");
     *ret = v.yes;
     return 0;
+}
+
+int api_cel_message(const struct api_cel *c, const struct api_cel_input *in, uint64_t *budget,
+                    struct sl_arena *arena, struct sl_text *ret, struct sl_err *err) {
+    struct api_run x = {.err = err};
+    struct api_value v = evaluate(&x, c, in, budget);
+
+    if (v.kind == V_STR)
+        *ret = (struct sl_text){sl_arena_strndup(arena, v.s, v.len), v.len};
+    sl_arena_done(&x.arena);
+    if (v.kind == V_ERROR)
+        return SL_EINVAL;
+    return v.kind == V_STR
+               ? 0
+               : sl_err_set(err, SL_EINVAL, "messageExpression failed to convert to string");
 }

@@ -5,7 +5,7 @@
 
 #include "cluster/apiserver/crd/crd_int.h"
 #include "cluster/apiserver/kinds/words.h"
-#include "cluster/apiserver/table/jsonpath.h"
+#include "cluster/apiserver/rest/subresource.h"
 #include "core/base/collection/wordset.h"
 #include "core/base/stamp.h"
 #include "lib/json/json.h"
@@ -135,55 +135,69 @@ static void check_names(struct sl_field_errs *e, const struct sl_path *at, yyjso
     }
 }
 
+#define TYPES "must be one of boolean,date,integer,number,string"
+
 static void check_columns(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *columns) {
     static const char *const types[] = {"boolean", "date", "integer", "number", "string"};
+    static const char *const formats[] = {"byte",  "date",  "date-time", "double",
+                                          "float", "int32", "int64",     "password"};
     size_t i, n;
     yyjson_val *c;
 
     yyjson_arr_foreach (columns, i, n, c) {
         const struct sl_path *c_at = SL_PATH_AT(at, i);
         const char *path = sl_json_str(c, "jsonPath"), *type = sl_json_str(c, "type");
-        struct sl_err err = {0};
+        const char *format = sl_json_str(c, "format");
         bool known = false;
 
         if (*sl_json_str(c, "name") == '\0')
             sl_field_required(e, SL_PATH(c_at, "name"), "");
         for (size_t t = 0; t < SL_LEN(types); t++)
             known = known || strcmp(type, types[t]) == 0;
+        if (!*type)
+            sl_field_required(e, SL_PATH(c_at, "type"), TYPES);
+        else if (!known)
+            sl_field_invalid(e, SL_PATH(c_at, "type"), sl_field_value_str(type), TYPES);
+        known = !*format;
+        for (size_t f = 0; f < SL_LEN(formats); f++)
+            known = known || strcmp(format, formats[f]) == 0;
         if (!known)
-            sl_field_invalid(e, SL_PATH(c_at, "type"), sl_field_value_str(type),
-                             "must be one of boolean,date,integer,number,string");
+            sl_field_invalid(
+                e, SL_PATH(c_at, "format"), sl_field_value_str(format),
+                "must be one of byte,date,date-time,double,float,int32,int64,password");
         if (*path == '\0')
             sl_field_required(e, SL_PATH(c_at, "JSONPath"), "");
         else if (*path != '.')
             sl_field_invalid(e, SL_PATH(c_at, "JSONPath"), sl_field_value_str(path),
                              "must be a simple json path starting with .");
-        else if (api_jsonpath_check(path, &err) < 0)
-            sl_field_invalid(e, SL_PATH(c_at, "JSONPath"), sl_field_value_str(path), "%s",
-                             err.text);
     }
 }
 
 static void check_scale(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *scale) {
     static const struct {
-        const char *field, *root;
+        const char *field, *root, *other, *words;
         bool required;
-    } paths[] = {{"specReplicasPath", ".spec.", true},
-                 {"statusReplicasPath", ".status.", true},
-                 {"labelSelectorPath", NULL, false}};
+    } paths[] = {
+        {"specReplicasPath", ".spec.", ".spec.", ".spec", true},
+        {"statusReplicasPath", ".status.", ".status.", ".status", true},
+        {"labelSelectorPath", ".spec.", ".status.", "either .spec or .status", false},
+    };
 
     for (size_t i = 0; scale && i < SL_LEN(paths); i++) {
         const char *s = sl_json_str(scale, paths[i].field);
         if (*s == '\0') {
             if (paths[i].required)
                 sl_field_required(e, SL_PATH(at, paths[i].field), "");
-        } else if (!api_jsonpath_is_fields(s)) {
+        } else if (strlen(s) > SL_SCALE_PATH_MAX) {
+            sl_field_invalid(e, SL_PATH(at, paths[i].field), sl_field_value_none(),
+                             "must have at most %u bytes", SL_SCALE_PATH_MAX);
+        } else if (*s != '.') {
             sl_field_invalid(e, SL_PATH(at, paths[i].field), sl_field_value_str(s),
-                             "must be a simple json path of fields");
-        } else if (paths[i].root && strncmp(s, paths[i].root, strlen(paths[i].root)) != 0) {
+                             "must be a simple json path starting with .");
+        } else if (strncmp(s, paths[i].root, strlen(paths[i].root)) != 0 &&
+                   strncmp(s, paths[i].other, strlen(paths[i].other)) != 0) {
             sl_field_invalid(e, SL_PATH(at, paths[i].field), sl_field_value_str(s),
-                             "should be a json path under %.*s", (int)strlen(paths[i].root) - 1,
-                             paths[i].root);
+                             "should be a json path under %s", paths[i].words);
         }
     }
 }

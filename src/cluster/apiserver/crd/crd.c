@@ -86,7 +86,7 @@ static void cr_validate(struct api_change *c, yyjson_val *object) {
         replicas_check(c, v->spec_replicas);
     if (v->has_scale)
         replicas_check(c, v->status_replicas);
-    api_rules_check(c->kind->crd->rules[c->kind->storage], object, c->old, c->errs);
+    api_rules_check(c->kind->crd->rules[c->kind->storage], object, c->old, c, c->errs);
     if (c->errs->n == 0)
         finalizers_warn(c, object);
 }
@@ -128,8 +128,15 @@ static void make_columns(struct sl_arena *a, yyjson_val *list, struct api_kind_v
         return;
     columns = sl_arena_alloc0(a, sl_json_size(list) + 1, sizeof(*columns));
     columns[0] = api_columns_crd[0];
+    v->columns = columns;
+    v->n_columns = 1;
     yyjson_arr_foreach (list, i, n, c) {
         const char *doc = sl_json_str(c, "description");
+        const struct api_jsonpath *path;
+        /* As kube-apiserver has it: one that cannot be read is no error of the definition, and no
+         * column from there on is shown. */
+        if (api_jsonpath_new(sl_json_str(c, "jsonPath"), a, &path, NULL) < 0)
+            return;
         columns[i + 1] = (struct api_column){
             .name = sl_arena_strdup(a, sl_json_str(c, "name")),
             .type = sl_arena_strdup(a, sl_json_str(c, "type")),
@@ -139,11 +146,10 @@ static void make_columns(struct sl_arena *a, yyjson_val *list, struct api_kind_v
                               a, "Custom resource definition column (in JSONPath format): %s",
                               sl_json_str(c, "jsonPath")),
             .priority = (int)sl_json_int(c, "priority", 0),
-            .path = sl_arena_strdup(a, sl_json_str(c, "jsonPath")),
+            .path = path,
         };
+        v->n_columns++;
     }
-    v->columns = columns;
-    v->n_columns = (uint32_t)sl_json_size(list) + 1;
 }
 
 static const char *copy_path(struct sl_arena *a, yyjson_val *v, const char *path) {

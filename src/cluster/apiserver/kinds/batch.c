@@ -429,6 +429,8 @@ static void cron_validate(struct api_change *c, yyjson_val *cron) {
 static const struct api_strategy cron_strategy = {.defaults = cron_defaults,
                                                   .validate = cron_validate};
 
+static const char *const job_fields[] = {"status.successful=status.succeeded#", NULL};
+
 const struct api_builtin api_builtin_batch[] = {
     {.group = "batch",
      .version = "v1",
@@ -437,6 +439,7 @@ const struct api_builtin api_builtin_batch[] = {
      .categories = "all",
      .namespaced = true,
      .status = true,
+     .selectable = job_fields,
      .strategy = &job_strategy},
     {.group = "batch",
      .version = "v1",

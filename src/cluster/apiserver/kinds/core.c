@@ -333,6 +333,8 @@ static const char *const pod_fields[] = {"spec.nodeName",
                                          "spec.hostNetwork?",
                                          "status.phase",
                                          "status.podIP",
+                                         "status.podIPs", /* known, and never filled in */
+                                         "spec.host=spec.nodeName",
                                          "status.nominatedNodeName",
                                          NULL};
 static const char *const node_fields[] = {"spec.unschedulable?", NULL};

@@ -29,12 +29,13 @@ enum api_verbs {
     SL_V_ALL = 255,
 };
 
-/* A column of a table. The value is a path ("status.phase", or JSONPath in a CRD: ".spec.x"), or
- * comes from 'cell', which writes one JSON value. */
+/* A column of a table. The value is at the path, of a column of a CRD, or comes from 'cell', which
+ * writes one JSON value. */
+struct api_jsonpath;
 struct api_column {
     const char *name, *type, *format, *doc; /* "Name", "string", "name", "..." */
     int priority;                           /* 0: always; 1: with -o wide */
-    const char *path;
+    const struct api_jsonpath *path;
     void (*cell)(yyjson_val *object, sl_time now, struct sl_jw *out); /* writes one value */
 };
 
@@ -141,8 +142,8 @@ struct api_kind {
     uint32_t n_versions, storage;                       /* index */
     const struct api_strategy *strategy;                /* NULL: an empty one */
     /* Field selectors besides metadata.name and metadata.namespace; NULL-terminated paths, at most
-     * SL_KIND_SELECTABLE. What is absent is
-     * "" (or "false", of booleans: those end in '?', which is not part of the name). */
+     * SL_KIND_SELECTABLE. What is absent is "" (or "false", of booleans: those end in '?', or "0",
+     * of numbers: those end in '#'). "name=path": the two differ. */
     const char *const *selectable;
     /* Another kind, registered before, whose objects these are in another form (events.k8s.io and
      * core); api_kind_convert converts between the two, and objects are stored as the other kind.

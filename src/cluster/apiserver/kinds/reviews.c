@@ -145,16 +145,11 @@ void api_review_rules(struct api_change *c) {
 static yyjson_mut_val *user_info(struct api_change *c, const char *user,
                                  const char *const *groups) {
     yyjson_mut_val *info = yyjson_mut_obj(c->doc), *list;
-    bool known = false;
 
     yyjson_mut_obj_add_strcpy(c->doc, info, "username", user);
     list = yyjson_mut_obj_add_arr(c->doc, info, "groups");
-    for (; groups && *groups; groups++) {
+    for (; groups && *groups; groups++)
         yyjson_mut_arr_add_strcpy(c->doc, list, *groups);
-        known = known || strcmp(*groups, "system:authenticated") == 0;
-    }
-    if (!known)
-        yyjson_mut_arr_add_str(c->doc, list, "system:authenticated");
     return info;
 }
 

@@ -161,7 +161,8 @@ void api_handle_list(struct api_rq *rq) {
     bool ok = true;
     for (uint32_t i = 0; ok && i < page.n; i++)
         ok = api_show_item(rq, page.v[i]->text, page.v[i]->len, w);
-    sl_jw_end_to(w, 0);
+    if (ok)
+        sl_jw_end_to(w, 0);
     api_page_close(rq->s, &page);
     if (ok)
         api_rq_answer(rq, 200);

@@ -276,8 +276,9 @@ void api_route(struct api_rq *rq, const char *accept) {
     } else if (p.n == 3 && segment_is(&p, 0, "openid") && segment_is(&p, 1, "v1") &&
                segment_is(&p, 2, "jwks")) {
         jwks(rq);
-    } else if (segment_is(&p, 0, "healthz") || segment_is(&p, 0, "livez") ||
-               segment_is(&p, 0, "readyz")) {
+    } else if ((p.n == 1 || (p.n == 2 && segment_is(&p, 1, "ping"))) &&
+               (segment_is(&p, 0, "healthz") || segment_is(&p, 0, "livez") ||
+                segment_is(&p, 0, "readyz"))) {
         reply_text(rq, "text/plain; charset=utf-8", "ok");
     } else if (!api_discover(rq, p.v, p.n, accept)) {
         api_rq_not_found_text(rq);

@@ -12,18 +12,20 @@
 /* ---- what objects show ---- */
 
 static const char *field_text(yyjson_val *object, const char *path, char number[32]) {
+    const char *equals = strchr(path, '=');
+    path = equals ? equals + 1 : path;
     size_t len = strlen(path);
-    bool truth = len && path[len - 1] == '?';
+    bool truth = len && path[len - 1] == '?', count = len && path[len - 1] == '#';
     char name[256];
 
-    if (truth) {
+    if (truth || count) {
         sl_fmt(name, sizeof name, "%.*s", (int)(len - 1), path);
         path = name;
     }
     yyjson_val *v = sl_json_at(object, *path == '.' ? path + 1 : path);
     if (yyjson_is_bool(v) || truth)
         return yyjson_get_bool(v) ? "true" : "false";
-    if (yyjson_is_int(v)) {
+    if (yyjson_is_int(v) || count) {
         sl_fmt(number, 32, "%lld", (long long)yyjson_get_sint(v));
         return number;
     }
@@ -159,9 +161,8 @@ static bool place_rule(struct api_rq *rq, struct api_field_rule *r) {
         return true;
     }
     for (int32_t i = 0; known && known[i]; i++) {
-        size_t len = strlen(known[i]);
         const char *name = known[i] + (*known[i] == '.');
-        len -= (size_t)(*known[i] == '.') + (known[i][strlen(known[i]) - 1] == '?');
+        size_t len = strcspn(name, "?=#");
         if (strlen(r->path) == len && strncmp(name, r->path, len) == 0) {
             r->at = i;
             return true;

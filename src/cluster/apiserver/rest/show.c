@@ -51,6 +51,12 @@ static int in_version(struct api_rq *rq, yyjson_doc **doc, struct sl_err *err) {
             return r;
         replace_doc(doc, made, root);
     }
+    if (rq->sub && rq->sub->lacks) {
+        const char *path = rq->sub->lacks(rq->version, yyjson_doc_get_root(*doc));
+        if (path && rq->kind->crd)
+            return sl_err_set(err, SL_ENOENT, "the spec replicas field \"%s\" does not exist",
+                              path);
+    }
     if (rq->sub && rq->sub->show)
         replace_doc(doc, made, rq->sub->show(rq->version, yyjson_doc_get_root(*doc), made));
     return SL_OK;
@@ -63,8 +69,8 @@ static yyjson_doc *object_of(struct api_rq *rq, const char *text, size_t len) {
     if (doc && !stored_form(rq) && in_version(rq, &doc, &err) < 0)
         sl_json_docp(&doc);
     if (!doc && rq->state == SL_RQ_WORKING)
-        api_rq_fail(rq, 500, "InternalError",
-                    "Internal error occurred: conversion of an object failed: %s", err.text);
+        api_rq_fail(rq, 500, "InternalError", "Internal error occurred: %s%s",
+                    err.code == SL_ENOENT ? "" : "conversion of an object failed: ", err.text);
     return doc;
 }
 
@@ -94,6 +100,12 @@ static void add_bare(struct api_rq *rq, const char *text, size_t len, struct sl_
     sl_buf_add(out, known ? text + head.n : text, known ? len - head.n : len);
 }
 
+static struct api_columns columns_of(const struct api_rq *rq) {
+    return rq->sub && rq->sub->columns
+               ? rq->sub->columns[rq->kind->crd != NULL]
+               : (struct api_columns){rq->version->columns, rq->version->n_columns};
+}
+
 static bool show_object(struct api_rq *rq, const char *text, size_t len, bool listed,
                         struct sl_buf *out) {
     _cleanup_(sl_json_docp) yyjson_doc *doc = NULL;
@@ -112,7 +124,7 @@ static bool show_object(struct api_rq *rq, const char *text, size_t len, bool li
     yyjson_val *object = yyjson_doc_get_root(doc);
     if (rq->form == SL_FORM_TABLE) {
         (void)api_include_parse(rq->q.include, &include);
-        api_table_row(rq->kind, rq->version, object, include, rq->s->wall, out);
+        api_table_row(rq->kind, columns_of(rq), object, include, rq->s->wall, out);
     } else if (rq->form == SL_FORM_PARTIAL) {
         api_table_partial(object, out);
     } else {
@@ -133,7 +145,7 @@ bool api_show_item(struct api_rq *rq, const char *text, size_t len, struct sl_jw
 
 static void begin_rows(struct api_rq *rq, bool columns, struct sl_jw *w) {
     if (columns)
-        api_table_columns(rq->kind, rq->version, sl_jw_value(w, "columnDefinitions"));
+        api_table_columns(columns_of(rq), sl_jw_value(w, "columnDefinitions"));
     else
         sl_jw_null(w, "columnDefinitions");
     sl_jw_array(w, "rows");
@@ -156,7 +168,8 @@ bool api_show_one(struct api_rq *rq, const char *text, size_t len, bool columns,
     sl_jw_end(w);
     begin_rows(rq, columns, w);
     bool ok = show_object(rq, text, len, false, sl_jw_value(w, NULL));
-    sl_jw_end_to(w, 0);
+    if (ok) /* else what was written so far has been replaced by an error */
+        sl_jw_end_to(w, 0);
     return ok;
 }
 
@@ -186,7 +199,7 @@ void api_show_list_begin(struct api_rq *rq, uint64_t version, const char *contin
     } else if (n > 0 || rq->version->columns != api_columns_plain) {
         begin_rows(rq, true, w);
     } else { /* as its tables are made */
-        api_table_columns(k, rq->version, sl_jw_value(w, "columnDefinitions"));
+        api_table_columns(columns_of(rq), sl_jw_value(w, "columnDefinitions"));
         sl_jw_null(w, "rows");
     }
 }

@@ -7,7 +7,6 @@
 
 #include "cluster/apiserver/kinds/words.h"
 #include "cluster/apiserver/table/cells.h"
-#include "cluster/apiserver/table/jsonpath.h"
 #include "cluster/apiserver/token.h"
 #include "core/base/fmt.h"
 #include "core/base/stamp.h"
@@ -51,10 +50,19 @@ static void put_selector(yyjson_mut_doc *doc, yyjson_mut_val *status, yyjson_val
         sl_json_mut_set_str(doc, status, "selector", sl_buf_str(&text));
 }
 
+/* ".spec.replicas": a path of fields. */
+static yyjson_val *at_fields(yyjson_val *object, const char *path) {
+    return sl_json_at(object, path + (*path == '.'));
+}
+
+static const char *scale_lacks(const struct api_kind_version *v, yyjson_val *object) {
+    return at_fields(object, v->spec_replicas) ? NULL : v->spec_replicas;
+}
+
 static yyjson_mut_val *scale_show(const struct api_kind_version *v, yyjson_val *object,
                                   yyjson_mut_doc *doc) {
     yyjson_mut_val *scale = yyjson_mut_obj(doc), *spec, *status;
-    int64_t want = sl_json_int(api_jsonpath_first(object, v->spec_replicas), "", 0);
+    int64_t want = sl_json_int(at_fields(object, v->spec_replicas), "", 0);
 
     yyjson_mut_obj_add_str(doc, scale, "kind", "Scale");
     yyjson_mut_obj_add_str(doc, scale, "apiVersion", "autoscaling/v1");
@@ -64,15 +72,15 @@ static yyjson_mut_val *scale_show(const struct api_kind_version *v, yyjson_val *
         yyjson_mut_obj_add_int(doc, spec, "replicas", want);
     status = yyjson_mut_obj_add_obj(doc, scale, "status");
     yyjson_mut_obj_add_int(doc, status, "replicas",
-                           sl_json_int(api_jsonpath_first(object, v->status_replicas), "", 0));
+                           sl_json_int(at_fields(object, v->status_replicas), "", 0));
     if (v->label_selector)
-        put_selector(doc, status, api_jsonpath_first(object, v->label_selector));
+        put_selector(doc, status, at_fields(object, v->label_selector));
     return scale;
 }
 
 /* ".spec.replicas": everything before the last dot, then the last name. */
 static void set_at(yyjson_mut_doc *doc, yyjson_mut_val *object, const char *path, int64_t n) {
-    char up[SL_JSONPATH_MAX];
+    char up[SL_SCALE_PATH_MAX + 1];
     const char *last;
 
     path += *path == '.';
@@ -371,6 +379,8 @@ static const struct api_sub sub_scale = {.name = "scale",
                                          .version = "v1",
                                          .kind = "Scale",
                                          .show = scale_show,
+                                         .lacks = scale_lacks,
+                                         .columns = api_columns_scale,
                                          .put = scale_put};
 
 /* By name within a kind. */

@@ -45,6 +45,7 @@ struct api_sub_call {
 
 enum api_sub_stream { SL_SUB_NO_UPGRADE, SL_SUB_EXEC, SL_SUB_ATTACH, SL_SUB_FORWARD };
 
+#define SL_SCALE_PATH_MAX 1024u /* bytes of a path of replicas or of a selector */
 struct api_sub {
     const char *name;
     enum api_verbs verbs;               /* GET, UPDATE and PATCH, or CREATE */
@@ -52,6 +53,9 @@ struct api_sub {
     /* A view: what GET shows and PUT and PATCH change. NULL: the object itself. */
     yyjson_mut_val *(*show)(const struct api_kind_version *v, yyjson_val *object,
                             yyjson_mut_doc *doc);
+    /* The path of what a custom resource must have for its view to be shown; NULL: it has it. */
+    const char *(*lacks)(const struct api_kind_version *v, yyjson_val *object);
+    const struct api_columns *columns; /* of the view: of built-in kinds, of those of CRDs */
     /* Applies a changed view to c->object, which is the current object. Validation errors go to
      * c->errs. */
     void (*put)(struct api_change *c, const struct api_kind_version *v, yyjson_val *view);

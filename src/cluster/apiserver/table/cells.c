@@ -145,6 +145,29 @@ void api_cell_access_modes(yyjson_val *modes, struct sl_jw *out) {
     sl_jw_str(out, NULL, sl_buf_str(&text));
 }
 
+/* ---- scale ---- */
+
+SL_INT_CELL(scale_desired, "spec.replicas")
+/* Of custom resources a column is what the Scale has in JSON, where none is nothing. */
+static void scale_written(yyjson_val *o, sl_time now, struct sl_jw *out) {
+    if (sl_json_at(o, "spec.replicas"))
+        scale_desired(o, now, out);
+    else
+        sl_jw_null(out, NULL);
+}
+SL_INT_CELL(scale_available, "status.replicas")
+#define SCALE_COLUMNS(desired_)                                                                    \
+    SL_COLUMN("Desired", "integer", "Replicas that there should be.", desired_),                   \
+        SL_COLUMN("Available", "integer", "Replicas that there are.", scale_available)
+static const struct api_column scale_builtin[] = {
+    SL_COLUMN("Name", "string", "The name, unique among its kind and namespace.", api_cell_name),
+    SCALE_COLUMNS(scale_desired), SL_COLUMN_AGE};
+static const struct api_column scale_custom[] = {
+    SL_COLUMN_NAME, SCALE_COLUMNS(scale_written),
+    SL_COLUMN("Age", "date", "How long ago it was created.", api_cell_created_age)};
+const struct api_columns api_columns_scale[2] = {{scale_builtin, SL_LEN(scale_builtin)},
+                                                 {scale_custom, SL_LEN(scale_custom)}};
+
 /* ---- which kind has which ---- */
 
 struct api_columns api_columns_of(const char *kind) {

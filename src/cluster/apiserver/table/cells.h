@@ -9,8 +9,8 @@
 
 #define SL_COLUMN_NAME                                                                             \
     {                                                                                              \
-        "Name", "string", "name", "The name, unique among its kind and namespace.", 0,             \
-            ".metadata.name", NULL                                                                 \
+        "Name", "string", "name", "The name, unique among its kind and namespace.", 0, NULL,       \
+            api_cell_name                                                                          \
     }
 #define SL_COLUMN_AGE                                                                              \
     { "Age", "string", "", "How long ago it was created.", 0, NULL, api_cell_created_age }
@@ -37,6 +37,7 @@
         api_cell_int(o, path_, out);                                                               \
     }
 
+void api_cell_name(yyjson_val *object, sl_time now, struct sl_jw *out);
 void api_cell_created_age(yyjson_val *object, sl_time now, struct sl_jw *out);
 /* The text there; 'fallback' if it is empty. */
 void api_cell_str(yyjson_val *object, const char *path, const char *fallback, struct sl_jw *out);
@@ -58,10 +59,6 @@ void api_cell_access_modes(yyjson_val *modes, struct sl_jw *out);
 /* The conditions of a pod's row, or nothing. */
 void api_cells_pod_conditions(yyjson_val *pod, struct sl_jw *out);
 
-struct api_columns {
-    const struct api_column *v;
-    uint32_t n;
-};
 /* By kind ("Pod"); the plain ones if it has none of its own. */
 struct api_columns api_columns_of(const char *kind);
 
@@ -77,6 +74,8 @@ struct api_kind_columns {
             array_, SL_LEN(array_)                                                                 \
         }                                                                                          \
     }
+/* Of scale: of built-in kinds, of those of CRDs. */
+extern const struct api_columns api_columns_scale[2];
 extern const struct api_column api_columns_pod[9]; /* cells_pod.c */
 extern const struct api_kind_columns api_columns_core[], api_columns_work[], api_columns_misc[],
     api_columns_groups[], api_columns_scale[];

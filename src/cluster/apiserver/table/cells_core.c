@@ -266,7 +266,7 @@ static const struct api_column events[] = {
     SL_COLUMN("Message", "string", "Human-readable description.", event_message),
     SL_COLUMN_WIDE("First Seen", "string", "Time of the first occurrence.", event_first),
     SL_COLUMN_WIDE("Count", "string", "Number of occurrences.", event_count),
-    {"Name", "string", "name", "The name of the event.", 1, ".metadata.name", NULL},
+    {"Name", "string", "name", "The name of the event.", 1, NULL, api_cell_name},
 };
 
 /* ---- the small ones ---- */

@@ -1,251 +1,273 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cluster/apiserver/table/jsonpath.h"
-#include "lib/json/json.h"
+#include "cluster/apiserver/table/jsonpath_int.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-/*
- * One reader for checking and finding: a step is read off the text, then applied to a value. The
- * search backtracks over the values that a wildcard or filter lets through; its depth is the number
- * of steps.
- */
+#include "core/base/text.h"
+#include "lib/json/json.h"
 
-enum step_kind { STEP_FIELD, STEP_INDEX, STEP_ALL, STEP_FILTER };
-
-#define FILTER_MAX 256u
-struct step {
-    enum step_kind kind;
-    const char *s; /* field */
-    size_t len;
-    int64_t index;
-    /* @.path op literal; op 0: it exists */
-    char left[FILTER_MAX];
-    char op;         /* '=' or '!' */
-    const char *lit; /* without quotes */
-    size_t lit_len;
-    bool quoted;
+/* Values that a step leads to. */
+struct set {
+    yyjson_val **v;
+    size_t n, room;
 };
 
-static const char *skip_space(const char *p) {
-    return p + strspn(p, " ");
-}
-
-/* ?(@.a.b=="x") up to and with its ']'. NULL: it is wrong. */
-static const char *read_filter(const char *p, struct step *st) {
-    size_t n;
-
-    if (strncmp(p, "?(@", 3) != 0)
-        return NULL;
-    p += 3;
-    n = strcspn(p, "=!<>) ");
-    if (n == 0 || n >= FILTER_MAX || *p != '.')
-        return NULL;
-    memcpy(st->left, p, n);
-    st->left[n] = '\0';
-    if (strpbrk(st->left, "[*"))
-        return NULL;
-    p = skip_space(p + n);
-    st->kind = STEP_FILTER;
-    st->op = 0;
-    if (*p != ')') {
-        if ((p[0] != '=' && p[0] != '!') || p[1] != '=')
-            return NULL;
-        st->op = p[0];
-        p = skip_space(p + 2);
-        st->quoted = *p == '"' || *p == '\'';
-        if (st->quoted) {
-            const char *end = strchr(p + 1, *p);
-            if (!end)
-                return NULL;
-            st->lit = p + 1;
-            st->lit_len = (size_t)(end - p - 1);
-            p = end + 1;
-        } else {
-            st->lit = p;
-            st->lit_len = strcspn(p, ") ");
-            p += st->lit_len;
-        }
-        p = skip_space(p);
-    }
-    return p[0] == ')' && p[1] == ']' ? p + 2 : NULL;
-}
-
-static const char *read_bracket(const char *p, struct step *st) {
-    if (*p == '?')
-        return read_filter(p, st);
-    if (*p == '*' && p[1] == ']') {
-        st->kind = STEP_ALL;
-        return p + 2;
-    }
-    if (*p == '\'' || *p == '"') {
-        const char *end = strchr(p + 1, *p);
-        if (!end || end[1] != ']')
-            return NULL;
-        st->kind = STEP_FIELD;
-        st->s = p + 1;
-        st->len = (size_t)(end - p - 1);
-        return end + 2;
-    }
-    bool negative = *p == '-';
-    p += negative;
-    if (*p < '0' || *p > '9')
-        return NULL;
-    st->kind = STEP_INDEX;
-    st->index = 0;
-    for (; *p >= '0' && *p <= '9' && st->index < 1000000; p++)
-        st->index = st->index * 10 + (*p - '0');
-    if (negative)
-        st->index = -st->index;
-    return *p == ']' ? p + 1 : NULL;
-}
-
-/* One step; the rest of the path, or NULL if it is wrong. */
-static const char *read_step(const char *p, bool first, struct step *st) {
-    if (*p == '[')
-        return read_bracket(p + 1, st);
-    if (*p == '.')
-        p++;
-    else if (!first)
-        return NULL;
-    if (*p == '[')
-        return read_bracket(p + 1, st);
-    st->len = strcspn(p, ".[");
-    if (st->len == 0)
-        return NULL;
-    st->kind = st->len == 1 && *p == '*' ? STEP_ALL : STEP_FIELD;
-    st->s = p;
-    return p + st->len;
-}
-
-/* {.a} and $.a are .a. The text is copied since the closing brace goes. */
-static const char *trim(const char *path, char out[SL_JSONPATH_MAX]) {
-    size_t n = strlen(path);
-
-    if (n >= SL_JSONPATH_MAX)
-        return NULL;
-    if (n >= 2 && path[0] == '{' && path[n - 1] == '}') {
-        path++;
-        n -= 2;
-    }
-    memcpy(out, path, n);
-    out[n] = '\0';
-    return *out == '$' ? out + 1 : out;
-}
-
-/* Counts before it is done; false: it is not to be done. */
-static bool charge_steps(uint64_t *steps, uint64_t n) {
-    *steps = *steps > n ? *steps - n : 0;
-    return *steps > 0;
-}
+struct walk {
+    struct sl_arena *arena;
+    uint64_t *steps;
+    bool failed; /* there is no result */
+};
 
 /* Items of a list or object that are skipped for one step. */
-#define PASSED_PER_STEP 16
+#define PASSED_PER_STEP 16u
 
-static yyjson_val *find_value(yyjson_val *v, const char *p, bool first, uint64_t *steps);
-
-static bool lets_through(const struct step *st, yyjson_val *item, uint64_t *steps) {
-    yyjson_val *v = find_value(item, st->left, true, steps);
-    bool same;
-
-    if (st->op == 0)
-        return v != NULL;
-    if (!v)
-        return false;
-    if (st->quoted) {
-        same = yyjson_equals_strn(v, st->lit, st->lit_len);
-    } else {
-        char text[64];
-        char *w = yyjson_is_str(v) || sl_json_size(v) ? NULL : yyjson_val_write(v, 0, NULL);
-        same = w && st->lit_len < sizeof(text) && strlen(w) == st->lit_len &&
-               memcmp(w, st->lit, st->lit_len) == 0;
-        free(w);
-    }
-    return same == (st->op == '=');
+/* Counts before it is done; false: it is not to be done. */
+static bool charge(struct walk *w, uint64_t n) {
+    *w->steps = *w->steps > n && !sl_arena_full(w->arena) ? *w->steps - n : 0;
+    return *w->steps > 0;
 }
 
-static yyjson_val *find_value(yyjson_val *v, const char *p, bool first, uint64_t *steps) {
-    struct step st;
-    const char *rest;
+static void push(struct walk *w, struct set *to, yyjson_val *v) {
+    if (!charge(w, 1))
+        return;
+    if (to->n == to->room) {
+        size_t room = to->room ? 2 * to->room : 8;
+        yyjson_val **more = sl_arena_alloc(w->arena, room * sizeof(yyjson_val *));
+        if (to->n)
+            memcpy(more, to->v, to->n * sizeof(yyjson_val *));
+        to->v = more;
+        to->room = room;
+    }
+    to->v[to->n++] = v;
+}
+
+/* All that a value has directly below it; of a text, its bytes as numbers. */
+static void push_all(struct walk *w, struct set *to, yyjson_val *v) {
+    yyjson_val *key, *item;
     size_t i, n;
-    yyjson_val *key, *item, *found;
 
-    if (!charge_steps(steps, 1))
-        return NULL;
-    if (*p == '\0')
-        return yyjson_is_null(v) ? NULL : v;
-    rest = read_step(p, first, &st);
-    if (!rest)
-        return NULL;
-    switch (st.kind) {
-    case STEP_FIELD:
-        if (!charge_steps(steps, sl_json_size(v) / PASSED_PER_STEP + 1))
-            return NULL;
-        v = yyjson_obj_getn(v, st.s, st.len);
-        return v ? find_value(v, rest, false, steps) : NULL;
-    case STEP_INDEX:
-        n = yyjson_arr_size(v);
-        if (st.index < 0)
-            st.index += (int64_t)n;
-        if (st.index < 0 || st.index >= (int64_t)n ||
-            !charge_steps(steps, (uint64_t)st.index / PASSED_PER_STEP + 1))
-            return NULL;
-        return find_value(yyjson_arr_get(v, (size_t)st.index), rest, false, steps);
-    case STEP_ALL:
-        if (yyjson_is_obj(v)) {
-            sl_obj_foreach (v, i, n, key, item) {
-                found = find_value(item, rest, false, steps);
-                if (found || !*steps)
-                    return found;
-            }
-            return NULL;
-        }
-        break;
-    case STEP_FILTER:
-        break;
+    sl_obj_foreach (v, i, n, key, item) {
+        push(w, to, item);
     }
-    if (!yyjson_is_arr(v))
-        return NULL;
     yyjson_arr_foreach (v, i, n, item) {
-        if (!*steps)
-            return NULL;
-        if (st.kind == STEP_FILTER && !lets_through(&st, item, steps))
-            continue;
-        found = find_value(item, rest, false, steps);
+        push(w, to, item);
+    }
+    const struct sl_text t = sl_json_view(v);
+    for (i = 0; i < t.n && charge(w, 1); i++) {
+        yyjson_val *byte = sl_arena_alloc0(w->arena, 1, sizeof(*byte));
+        byte->tag = YYJSON_TYPE_NUM | YYJSON_SUBTYPE_SINT;
+        byte->uni.i64 = (unsigned char)t.s[i];
+        push(w, to, byte);
+    }
+}
+
+static yyjson_val *field_of(struct walk *w, yyjson_val *v, const struct api_jp_node *n) {
+    if (!charge(w, sl_json_size(v) / PASSED_PER_STEP + 1))
+        return NULL;
+    return yyjson_obj_getn(v, n->s, n->len);
+}
+
+/* The value, and all below it that have something below themselves. */
+static void descend(struct walk *w, struct set *to, yyjson_val *v, uint32_t depth) {
+    yyjson_val *key, *item;
+    size_t i, n;
+
+    if (yyjson_is_null(v) || (!sl_json_size(v) && !sl_json_view(v).n))
+        return;
+    if (depth == SL_JSONPATH_DESCENT) {
+        w->failed = true;
+        return;
+    }
+    push(w, to, v);
+    sl_obj_foreach (v, i, n, key, item) {
+        if (charge(w, 1))
+            descend(w, to, item, depth + 1);
+    }
+    yyjson_arr_foreach (v, i, n, item) {
+        if (charge(w, 1))
+            descend(w, to, item, depth + 1);
+    }
+}
+
+/* Items from a to b, each one of so many. False: there are no such ones. */
+static bool slice(struct walk *w, struct set *to, yyjson_val *v,
+                  const struct api_jp_bound bounds[3], bool *ret_none) {
+    int64_t len = (int64_t)yyjson_arr_size(v), from = bounds[0].known ? bounds[0].n : 0;
+    int64_t upto = bounds[1].known ? bounds[1].n : len, step = bounds[2].known ? bounds[2].n : 1;
+    yyjson_val *item;
+    size_t i, n;
+
+    if (from < 0)
+        from += len;
+    if (upto < 0 || (upto == 0 && bounds[1].derived))
+        upto += len;
+    *ret_none = from == upto;
+    if (from == upto)
+        return true;
+    if (from < 0 || from >= len || upto < 0 || upto > len || from > upto || step <= 0 ||
+        !charge(w, (uint64_t)len / PASSED_PER_STEP + 1))
+        return false;
+    yyjson_arr_foreach (v, i, n, item) {
+        int64_t at = (int64_t)i - from;
+        if (at >= 0 && (int64_t)i < upto && at % step == 0)
+            push(w, to, item);
+    }
+    return true;
+}
+
+static struct set run(struct walk *w, const struct api_jp_node *n, struct set in);
+
+/* The one value of a side; NULL: none. Several cannot be compared. */
+static yyjson_val *side(struct walk *w, const struct api_jp_node *path, yyjson_val *item) {
+    struct set found = run(w, path, (struct set){.v = &item, .n = 1, .room = 1});
+
+    w->failed = w->failed || found.n > 1;
+    return found.n == 1 ? found.v[0] : NULL;
+}
+
+enum basic { B_NONE, B_BOOL, B_INT, B_REAL, B_TEXT };
+static enum basic basic_of(const yyjson_val *v) {
+    switch (yyjson_get_type((yyjson_val *)v)) {
+    case YYJSON_TYPE_BOOL:
+        return B_BOOL;
+    case YYJSON_TYPE_NUM:
+        return yyjson_is_real((yyjson_val *)v) ? B_REAL : B_INT;
+    case YYJSON_TYPE_STR:
+        return B_TEXT;
+    default:
+        return B_NONE;
+    }
+}
+
+/* Only values of one type can be compared, and truth values have no order. */
+static bool compares(struct walk *w, enum api_jp_compare op, yyjson_val *a, yyjson_val *b) {
+    enum basic type = basic_of(a);
+    int c = 0;
+
+    if (type == B_NONE || type != basic_of(b) || op == JP_UNKNOWN ||
+        (type == B_BOOL && op > JP_NE)) {
+        w->failed = true;
+        return false;
+    }
+    switch (type) {
+    case B_BOOL:
+        c = yyjson_get_bool(a) - yyjson_get_bool(b);
+        break;
+    case B_INT:
+        c = (yyjson_get_sint(a) > yyjson_get_sint(b)) - (yyjson_get_sint(a) < yyjson_get_sint(b));
+        break;
+    case B_REAL:
+        c = (yyjson_get_real(a) > yyjson_get_real(b)) - (yyjson_get_real(a) < yyjson_get_real(b));
+        break;
+    default:
+        if (charge(w, sl_json_view(a).n / 16))
+            c = sl_text_cmp(sl_json_view(a), sl_json_view(b));
+    }
+    switch (op) {
+    case JP_EQ:
+        return c == 0;
+    case JP_NE:
+        return c != 0;
+    case JP_LT:
+        return c < 0;
+    case JP_LE:
+        return c <= 0;
+    case JP_GT:
+        return c > 0;
+    default:
+        return c >= 0;
+    }
+}
+
+static bool passes(struct walk *w, const struct api_jp_node *f, yyjson_val *item) {
+    if (f->op == JP_EXISTS) {
+        struct set found = run(w, f->paths[0], (struct set){.v = &item, .n = 1, .room = 1});
+        w->failed = false; /* what it came to before the error counts */
+        return found.n > 0;
+    }
+    yyjson_val *a = side(w, f->paths[0], item);
+    if (w->failed || !a)
+        return false;
+    yyjson_val *b = side(w, f->paths[1], item);
+    return !w->failed && b && compares(w, f->op, a, b);
+}
+
+static void filter(struct walk *w, const struct api_jp_node *f, yyjson_val *v, struct set *to) {
+    yyjson_val *item;
+    size_t i, n;
+
+    if (!yyjson_is_arr(v)) {
+        w->failed = true;
+        return;
+    }
+    yyjson_arr_foreach (v, i, n, item) {
+        if (w->failed || !charge(w, 1))
+            return;
+        if (passes(w, f, item))
+            push(w, to, item);
+    }
+}
+
+/* One step from one value; true: the rest of the values is left out. */
+static bool step(struct walk *w, const struct api_jp_node *n, yyjson_val *v, struct set *to) {
+    yyjson_val *found;
+    bool none = false;
+
+    switch (n->kind) {
+    case JP_FIELD:
+        found = field_of(w, v, n);
         if (found)
-            return found;
+            push(w, to, found);
+        break;
+    case JP_ALL:
+        push_all(w, to, v);
+        break;
+    case JP_DESCENT:
+        descend(w, to, v, 0);
+        break;
+    case JP_SLICE:
+        if (!yyjson_is_null(v) && (!yyjson_is_arr(v) || !slice(w, to, v, n->bounds, &none)))
+            w->failed = true;
+        return none;
+    case JP_FILTER:
+        filter(w, n, v, to);
+        break;
+    case JP_VALUE:
+        push(w, to, (yyjson_val *)&n->value);
+        break;
+    default:
+        w->failed = true;
     }
-    return NULL;
+    return false;
 }
 
-yyjson_val *api_jsonpath_within(yyjson_val *root, const char *path, uint64_t *steps) {
-    char text[SL_JSONPATH_MAX];
-    const char *p = trim(path, text);
-
-    return p && root ? find_value(root, p, true, steps) : NULL;
-}
-
-yyjson_val *api_jsonpath_first(yyjson_val *root, const char *path) {
-    return api_jsonpath_within(root, path, &(uint64_t){UINT64_MAX});
-}
-
-int api_jsonpath_check(const char *path, struct sl_err *err) {
-    char text[SL_JSONPATH_MAX];
-    const char *p = trim(path, text);
-    bool first = true;
-
-    if (!p)
-        return sl_err_set(err, SL_EINVAL, "longer than %u bytes", SL_JSONPATH_MAX);
-    for (; *p; first = false) {
-        struct step st = {0};
-        const char *rest = read_step(p, first, &st);
-        if (!rest)
-            return sl_err_set(err, SL_EINVAL, "unexpected path string, cannot go on at \"%s\"", p);
-        p = rest;
+/* Where it fails, what the failing step began with is left. */
+static struct set run(struct walk *w, const struct api_jp_node *n, struct set in) {
+    for (; n && !w->failed && *w->steps; n = n->next) {
+        struct set out = {0};
+        for (uint32_t p = 0; n->kind == JP_UNION && p < n->n_paths && !w->failed; p++) {
+            struct set some = run(w, n->paths[p], in);
+            for (size_t i = 0; i < some.n; i++)
+                push(w, &out, some.v[i]);
+        }
+        for (size_t i = 0; n->kind != JP_UNION && i < in.n && !w->failed && *w->steps; i++)
+            if (step(w, n, in.v[i], &out))
+                break;
+        if (!w->failed)
+            in = out;
     }
-    return 0;
+    return in;
 }
 
-bool api_jsonpath_is_fields(const char *path) {
-    return *path == '.' && !strpbrk(path, "[]*'\"{}$@") && !strstr(path, "..") && path[1] != '\0';
+yyjson_val *api_jsonpath_first(const struct api_jsonpath *p, yyjson_val *root,
+                               struct sl_arena *arena, uint64_t *steps) {
+    struct walk w = {.arena = arena, .steps = steps};
+
+    if (p->fields) {
+        for (const struct api_jp_node *n = p->first; n && root; n = n->next)
+            root = field_of(&w, root, n);
+        return root;
+    }
+    struct set found = run(&w, p->first, (struct set){.v = &root, .n = 1, .room = 1});
+    return w.failed || !found.n ? NULL : found.v[0];
 }

@@ -8,6 +8,7 @@
 #include "cluster/apiserver/crd/crd.h"
 #include "cluster/apiserver/table/cells.h"
 #include "cluster/apiserver/table/jsonpath.h"
+#include "cluster/merge/gotext.h"
 #include "core/base/fmt.h"
 #include "lib/json/json.h"
 
@@ -55,6 +56,11 @@ void api_cell_age(yyjson_val *stamp, sl_time now, struct sl_jw *out) {
 
 /* ---- columns without functions of their own ---- */
 
+void api_cell_name(yyjson_val *object, sl_time now, struct sl_jw *out) {
+    (void)now;
+    sl_jw_str(out, NULL, sl_json_str(object, "metadata.name"));
+}
+
 static void cell_created(yyjson_val *object, sl_time now, struct sl_jw *out) {
     (void)now;
     sl_jw_str(out, NULL, sl_json_str(object, "metadata.creationTimestamp"));
@@ -66,7 +72,7 @@ const struct api_column api_columns_plain[2] = {
 };
 const struct api_column api_columns_crd[2] = {
     SL_COLUMN_NAME,
-    {"Age", "date", "", "How long ago it was created.", 0, ".metadata.creationTimestamp", NULL},
+    {"Age", "date", "", "How long ago it was created.", 0, NULL, api_cell_created_age},
 };
 
 /* Numbers that no int64 is near have no meaning as one. */
@@ -74,16 +80,35 @@ static int64_t clamp_to_int64(double d) {
     return d >= -0x1p63 && d < 0x1p63 ? (int64_t)d : d < 0 ? INT64_MIN : INT64_MAX;
 }
 
+/* Any value as a text: as Go prints it, lists and objects as JSON. */
+static void write_text(yyjson_val *v, struct sl_arena *arena, struct sl_jw *out) {
+    char real[SL_GO_REAL];
+
+    if (yyjson_is_str(v)) {
+        sl_jw_text(out, NULL, sl_json_view(v));
+    } else if (yyjson_is_null(v)) {
+        sl_jw_str(out, NULL, "<no value>");
+    } else if (yyjson_is_bool(v)) {
+        sl_jw_str(out, NULL, yyjson_get_bool(v) ? "true" : "false");
+    } else if (yyjson_is_real(v)) {
+        sl_jw_str(out, NULL, sl_go_real(yyjson_get_real(v), false, real));
+    } else if (yyjson_is_num(v)) {
+        sl_jw_strf(out, NULL, "%lld", (long long)yyjson_get_sint(v));
+    } else if (6 * sl_json_bytes(v) + 8 * sl_json_count(v) > API_ROW_ARENA) {
+        sl_jw_str(out, NULL, "<too costly>");
+    } else {
+        _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF_SHORT(2 * API_ROW_ARENA);
+        _cleanup_(sl_json_mut_docp) yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
+        sl_go_json(arena, &text, yyjson_val_mut_copy(doc, v));
+        sl_jw_str(out, NULL, sl_buf_str(&text));
+    }
+}
+
 /* A value under the path as the type of the column; null if it has another type. */
-static void write_value(const struct api_column *c, yyjson_val *v, sl_time now, struct sl_jw *out) {
+static void write_value(const struct api_column *c, yyjson_val *v, sl_time now,
+                        struct sl_arena *arena, struct sl_jw *out) {
     if (strcmp(c->type, "string") == 0) {
-        if (yyjson_is_str(v)) {
-            sl_jw_text(out, NULL, sl_json_view(v));
-        } else {
-            char *s = yyjson_val_write(v, 0, NULL);
-            sl_jw_str(out, NULL, s ? s : "");
-            free(s);
-        }
+        write_text(v, arena, out);
     } else if (strcmp(c->type, "date") == 0 && yyjson_is_str(v)) {
         api_cell_age(v, now, out);
     } else if (strcmp(c->type, "integer") == 0 && yyjson_is_num(v)) {
@@ -99,16 +124,19 @@ static void write_value(const struct api_column *c, yyjson_val *v, sl_time now, 
 
 static void write_cell(const struct api_column *c, yyjson_val *object, sl_time now, uint64_t *steps,
                        struct sl_jw *out) {
+    _cleanup_(sl_arena_done) struct sl_arena arena = SL_ARENA(API_ROW_ARENA);
     yyjson_val *v;
 
     if (c->cell) {
         c->cell(object, now, out);
         return;
     }
-    v = api_jsonpath_within(object, c->path, steps);
+    v = api_jsonpath_first(c->path, object, &arena, steps);
     size_t before = out->b->len;
+    if (sl_arena_full(&arena))
+        *steps = 0;
     if (v && *steps)
-        write_value(c, v, now, out);
+        write_value(c, v, now, &arena, out);
     else if (!*steps && strcmp(c->type, "string") == 0)
         sl_jw_str(out, NULL, "<too costly>");
     else
@@ -137,14 +165,12 @@ bool api_include_parse(const char *word, enum api_include *ret) {
     return false;
 }
 
-void api_table_columns(const struct api_kind *k, const struct api_kind_version *v,
-                       struct sl_buf *out) {
+void api_table_columns(struct api_columns columns, struct sl_buf *out) {
     struct sl_jw *w = &SL_JW(out);
 
-    (void)k;
     sl_jw_array(w, NULL);
-    for (uint32_t i = 0; i < v->n_columns; i++) {
-        const struct api_column *c = &v->columns[i];
+    for (uint32_t i = 0; i < columns.n; i++) {
+        const struct api_column *c = &columns.v[i];
         sl_jw_object(w, NULL);
         sl_jw_str(w, "name", c->name);
         sl_jw_str(w, "type", c->type);
@@ -170,7 +196,7 @@ void api_table_partial(yyjson_val *object, struct sl_buf *out) {
     sl_jw_end(w);
 }
 
-void api_table_row(const struct api_kind *k, const struct api_kind_version *v, yyjson_val *object,
+void api_table_row(const struct api_kind *k, struct api_columns columns, yyjson_val *object,
                    enum api_include include, sl_time now, struct sl_buf *out) {
     _cleanup_(sl_json_docp) yyjson_doc *copy = NULL;
     yyjson_val *shown = object;
@@ -191,8 +217,8 @@ void api_table_row(const struct api_kind *k, const struct api_kind_version *v, y
     }
     sl_jw_object(w, NULL);
     sl_jw_array(w, "cells");
-    for (uint32_t i = 0; i < v->n_columns; i++)
-        write_cell(&v->columns[i], shown, now, &steps, w);
+    for (uint32_t i = 0; i < columns.n; i++)
+        write_cell(&columns.v[i], shown, now, &steps, w);
     sl_jw_end(w);
     if (!k->crd && strcmp(k->kind, "Pod") == 0)
         api_cells_pod_conditions(object, w);

@@ -16,12 +16,16 @@ enum api_include { SL_INCLUDE_METADATA, SL_INCLUDE_NONE, SL_INCLUDE_OBJECT };
 /* includeObject of the query ("" is Metadata). False: invalid value. */
 bool api_include_parse(const char *word, enum api_include *ret);
 
+struct api_columns {
+    const struct api_column *v;
+    uint32_t n;
+};
+
 /* The array of columnDefinitions. */
-void api_table_columns(const struct api_kind *k, const struct api_kind_version *v,
-                       struct sl_buf *out);
+void api_table_columns(struct api_columns columns, struct sl_buf *out);
 /* {"cells":[...],"object":{...}}; api_version is of the PartialObjectMetadata ("meta.k8s.io/v1").
- * The object is in version v. */
-void api_table_row(const struct api_kind *k, const struct api_kind_version *v, yyjson_val *object,
+ * The object is in the version that the columns are of. */
+void api_table_row(const struct api_kind *k, struct api_columns columns, yyjson_val *object,
                    enum api_include include, sl_time now, struct sl_buf *out);
 /* PartialObjectMetadata of an object. */
 void api_table_partial(yyjson_val *object, struct sl_buf *out);
