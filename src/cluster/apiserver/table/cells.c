@@ -173,7 +173,7 @@ const struct api_columns api_columns_scale[2] = {{scale_builtin, SL_LEN(scale_bu
 struct api_columns api_columns_of(const char *kind) {
     const struct api_kind_columns *const tables[] = {api_columns_core, api_columns_work,
                                                      api_columns_misc, api_columns_groups,
-                                                     api_columns_scale};
+                                                     api_columns_scaling};
 
     for (size_t t = 0; t < SL_LEN(tables); t++)
         for (const struct api_kind_columns *c = tables[t]; c->kind; c++)

@@ -63,7 +63,7 @@ void api_cells_pod_conditions(yyjson_val *pod, struct sl_jw *out);
 struct api_columns api_columns_of(const char *kind);
 
 /* Columns per kind, ended by one without a kind: cells_core.c, cells_work.c, cells_misc.c,
- * cells_groups.c, cells_scale.c. */
+ * cells_groups.c, cells_scaling.c. */
 struct api_kind_columns {
     const char *kind;
     struct api_columns columns;
@@ -78,6 +78,6 @@ struct api_kind_columns {
 extern const struct api_columns api_columns_scale[2];
 extern const struct api_column api_columns_pod[9]; /* cells_pod.c */
 extern const struct api_kind_columns api_columns_core[], api_columns_work[], api_columns_misc[],
-    api_columns_groups[], api_columns_scale[];
+    api_columns_groups[], api_columns_scaling[];
 
 #endif

@@ -97,7 +97,7 @@ static const struct api_column scalers[] = {
     SL_COLUMN_AGE,
 };
 
-const struct api_kind_columns api_columns_scale[] = {
+const struct api_kind_columns api_columns_scaling[] = {
     SL_COLUMNS("HorizontalPodAutoscaler", scalers),
     {NULL, {NULL, 0}},
 };
