@@ -105,16 +105,13 @@ void api_device_binding_check(struct sl_field_errs *e, const struct sl_path *at,
         }
     }
     for (size_t f = 0; f < SL_LEN(fields); f++) {
-        yyjson_val *list = sl_json_get(of, fields[f]);
-        yyjson_arr_foreach (list, i, n, v) {
+        _cleanup_(sl_wordset_done) struct sl_wordset own = {0};
+        yyjson_arr_foreach (sl_json_get(of, fields[f]), i, n, v) {
             const struct sl_path *v_at = SL_PATH_AT(SL_PATH(at, fields[f]), i);
-            bool first = true;
-            for (size_t k = 0; k < i; k++)
-                first =
-                    first && strcmp(sl_json_text(yyjson_arr_get(list, k)), sl_json_text(v)) != 0;
+            bool first = sl_wordset_add(&own, sl_json_text(v));
             if (!first)
                 sl_field_duplicate(e, v_at, sl_field_value_str(sl_json_text(v)), "");
-            if (!sl_wordset_add(&seen, sl_json_text(v)) && first && f)
+            if (first && !sl_wordset_add(&seen, sl_json_text(v)) && f)
                 sl_field_invalid(e, v_at, sl_field_value_str(sl_json_text(v)),
                                  "bindingFailureConditions must not overlap with "
                                  "bindingConditions");
