@@ -312,16 +312,13 @@ static int open_frontend(struct up *u, struct sl_err *err) {
     return r;
 }
 
-/* Without a file, all kinds of jobs that are built into the API. */
+/* Without a file, all kinds of jobs: those that are defined later, too. */
 static int load_settings(struct up *u, struct sl_err *err) {
-    static const enum sl_framework built_in[] = {SL_FW_JOB, SL_FW_POD, SL_FW_DEPLOYMENT,
-                                                 SL_FW_STATEFULSET};
-
     u->file = (struct sl_settings_file){
         .path = u->o->config, .own_ns = OWN_NAMESPACE, .gates = u->o->gates, .metrics = u->metrics};
     int r = sl_settings_file_load(&u->file, &u->settings, err);
-    for (size_t i = 0; r >= 0 && !u->o->config && i < SL_LEN(built_in); i++)
-        u->settings->framework[built_in[i]] = true;
+    for (uint32_t f = 0; r >= 0 && !u->o->config && f < SL_FW_COUNT; f++)
+        u->settings->framework[f] = true;
     return r;
 }
 
