@@ -12,6 +12,7 @@ static void service_prepare(struct api_change *c) {
     yyjson_mut_val *status, *list, *v;
     char now[SL_STAMP_TEXT];
 
+    api_status_keeps_meta(c);
     if (!api_change_is_create(c))
         return;
     status = sl_json_mut_obj(c->doc, c->object, "status");

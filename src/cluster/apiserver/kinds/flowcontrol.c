@@ -271,7 +271,8 @@ static void flow_validate(struct api_change *c, yyjson_val *object) {
     mandatory_check(c, at, spec);
     conditions_check(e, object);
 }
-static const struct api_strategy flow_strategy = {.validate = flow_validate, .meta = SL_META_PLAIN};
+static const struct api_strategy flow_strategy = {
+    .prepare = api_status_keeps_meta, .validate = flow_validate, .meta = SL_META_PLAIN};
 
 /* ---- priority levels ---- */
 
@@ -398,8 +399,8 @@ static void level_validate(struct api_change *c, yyjson_val *object) {
     mandatory_check(c, at, spec);
     conditions_check(e, object);
 }
-static const struct api_strategy level_strategy = {.validate = level_validate,
-                                                   .meta = SL_META_PLAIN};
+static const struct api_strategy level_strategy = {
+    .prepare = api_status_keeps_meta, .validate = level_validate, .meta = SL_META_PLAIN};
 
 #define FLOW .group = "flowcontrol.apiserver.k8s.io", .version = "v1"
 

@@ -161,3 +161,11 @@ yyjson_doc *api_kind_pick(struct sl_apiserver *s, const struct api_kind *k, cons
     }
     return NULL;
 }
+
+void api_status_keeps_meta(struct api_change *c) {
+    static const char *const fields[] = {"labels", "annotations", "finalizers", "ownerReferences"};
+    yyjson_mut_val *meta = sl_json_mut_get(c->object, "metadata");
+
+    for (size_t i = 0; strcmp(c->subresource, "status") == 0 && i < SL_LEN(fields); i++)
+        sl_json_mut_keep(c->doc, meta, fields[i], sl_json_get(c->old, "metadata"));
+}

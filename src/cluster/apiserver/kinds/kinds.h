@@ -42,6 +42,8 @@ static inline bool api_change_is_create(const struct api_change *c) {
 static inline bool api_change_is_object(const struct api_change *c) {
     return *c->subresource == '\0';
 }
+/* For 'prepare': a write of the status leaves the metadata alone. */
+void api_status_keeps_meta(struct api_change *c);
 /* The first object of a kind that 'pick' takes, walked in order; parsed. NULL: none. */
 yyjson_doc *api_kind_pick(struct sl_apiserver *s, const struct api_kind *k, const char *ns,
                           bool (*pick)(yyjson_val *object, void *ctx), void *ctx);

@@ -483,8 +483,8 @@ static void range_validate(struct api_change *c, yyjson_val *object) {
     else
         ranges_check(c->errs, at, spec);
 }
-static const struct api_strategy range_strategy = {.validate = range_validate,
-                                                   .no_generation = true};
+static const struct api_strategy range_strategy = {
+    .prepare = api_status_keeps_meta, .validate = range_validate, .no_generation = true};
 
 #define NETWORKING .group = "networking.k8s.io", .version = "v1"
 

@@ -305,8 +305,10 @@ static void policy_validate(struct api_change *c, yyjson_val *object) {
     }
     annotations_check(e, notes_at, notes, sl_json_str(object, "metadata.name"));
 }
-static const struct api_strategy policy_strategy = {
-    .validate = policy_validate, .meta = SL_META_PLAIN, .needs_version = true};
+static const struct api_strategy policy_strategy = {.prepare = api_status_keeps_meta,
+                                                    .validate = policy_validate,
+                                                    .meta = SL_META_PLAIN,
+                                                    .needs_version = true};
 
 /* ---- bindings ---- */
 

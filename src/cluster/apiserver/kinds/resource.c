@@ -365,7 +365,8 @@ static void claim_validate(struct api_change *c, yyjson_val *object) {
     else
         claim_check(c->errs, at, spec);
 }
-static const struct api_strategy claim_strategy = {.defaults = claim_defaults,
+static const struct api_strategy claim_strategy = {.prepare = api_status_keeps_meta,
+                                                   .defaults = claim_defaults,
                                                    .validate = claim_validate,
                                                    .no_generation = true,
                                                    .returns_deleted = true,

@@ -223,6 +223,7 @@ static void attachment_validate(struct api_change *c, yyjson_val *object) {
         sl_field_immutable(c->errs, at, spec, sl_json_get(c->old, "spec"));
 }
 static void attachment_prepare(struct api_change *c) {
+    api_status_keeps_meta(c);
     if (!api_change_is_create(c))
         return;
     sl_json_mut_set_bool(c->doc, sl_json_mut_obj(c->doc, c->object, "status"), "attached", false);
