@@ -35,7 +35,7 @@ static void node(struct apps_world *w, const char *name, const char *labels, con
 struct tally {
     const char *node, *image;
     int all, ready;
-    char name[300], target[100];
+    char name[290];
 };
 
 static void look(void *ctx, yyjson_val *o) {
@@ -138,7 +138,7 @@ static void pods_that_end(void **state) {
     for (int i = 0; i < 3; i++) {
         char before[300];
         (void)snprintf(before, sizeof before, "%s", pods(&w, "n1", NULL)->name);
-        (void)snprintf(path, sizeof path, "%s/status", before);
+        (void)snprintf(path, sizeof path, "%.290s/status", before);
         world_patch(&w, path, "{'status':{'phase':'Failed','conditions':null}}");
         world_run(&w, 30 * SL_SEC);
         assert_int_equal(pods(&w, "n1", NULL)->all, 1);
@@ -228,7 +228,7 @@ static void sick_ones_first(void **state) {
     for (int i = 1; i <= 3; i++) {
         char name[20];
         (void)snprintf(name, sizeof name, "n%d", i);
-        (void)snprintf(path, sizeof path, "%s/status", pods(&w, name, NULL)->name);
+        (void)snprintf(path, sizeof path, "%.290s/status", pods(&w, name, NULL)->name);
         world_patch(&w, path, "{'status':{'conditions':[{'type':'Ready','status':'False'}]}}");
     }
     world_run(&w, SL_SEC);

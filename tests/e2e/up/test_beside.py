@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The real kube-controller-manager and kube-scheduler against `sluice up` with all of its own controllers left out: they
-do everything, and their node lifecycle controller takes the simulated nodes for alive."""
+"""The real kube-controller-manager and kube-scheduler against `sluice up` with all of its own controllers left out:
+they do everything, and their node lifecycle controller takes the simulated nodes for alive.
+"""
 
 import subprocess
 import time
 
-import kube
 import pytest
+
+import kube
 from kube import until
 from up import Up
 
