@@ -56,6 +56,7 @@ class Job:
     ended: typing.Callable  # of the object, or of the batch Job of that name
     before: tuple = ()  # objects that it needs: path and object
     by_job: bool = False  # it is queued by the labels of the batch Job, whose end is its end
+    gated: bool = False  # it serves until it is deleted, and its pods are what is queued
     outside: typing.Callable = lambda: contextlib.nullcontext({})  # gives an environment for its operators
 
     def path(self, name=""):
@@ -99,11 +100,13 @@ class Job:
         }
 
     def ran(self, cluster, name, seconds):
-        """Waits until it has ended; returns the pods that were seen to run."""
+        """Waits until it has ended; returns the pods that were seen to run, or to have run to their end."""
         seen = set()
 
         def over():
             seen.update(self.running(cluster, name))
+            ended = [pod for pod in self.its_pods(cluster, name) if pod["status"].get("phase") == "Succeeded"]
+            seen.update(pod["metadata"]["name"] for pod in ended)
             return self.finished(cluster, name)
 
         until(over, seconds, f"the end of {self.kind} {name}")
@@ -260,6 +263,7 @@ JOBS = {
             2,
             leaderworkerset,
             condition("Available"),
+            gated=True,
         ),
         Job(
             ("flux-operator",),

@@ -321,7 +321,7 @@ class Operator(Process):
             some = [text for kind, _, text in objects if (kind == "CustomResourceDefinition") == chosen]
             self._apply("\n---\n".join(some))
             if chosen:
-                until(lambda: established(self.cluster), 60, f"the kinds of {self.name}")
+                until(lambda: established(self.cluster), READY_SECONDS, f"the kinds of {self.name}")
         for path, data in self.recipe.changed.items():
             data = {key: self._filled(text) for key, text in data.items()}
             self.cluster.request("PATCH", f"/api/v1/namespaces/{path}", {"data": data}, "application/merge-patch+json")

@@ -17,7 +17,7 @@ from up import Up
 
 TIME_LIMIT = 900
 PATIENCE = 120  # seconds; each takes some three on a quiet machine
-CHOSEN = chosen() & {"jobset", "mpi-operator"}  # those that work here
+CHOSEN = chosen() & {"flux-operator", "jobset", "kwok", "mpi-operator"}  # those that work here
 KINDS = [kind for kind, job in JOBS.items() if CHOSEN.issuperset(job.operators)]
 PODS = "/api/v1/namespaces/default/pods"
 up = operators = None
