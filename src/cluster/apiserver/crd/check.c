@@ -307,18 +307,39 @@ static void check_versions(struct sl_field_errs *e, const struct sl_path *at,
                          "must have exactly one version marked as storage version");
 }
 
+/* May an object be asked for in another version than it is stored in? 'stored': those in which
+ * there may be objects. */
+static bool needs_conversion(yyjson_val *versions, yyjson_val *stored) {
+    const char *storage = "";
+    bool needed = false;
+    size_t i, n;
+    yyjson_val *v;
+
+    yyjson_arr_foreach (versions, i, n, v) {
+        if (sl_json_bool(v, "storage", false))
+            storage = sl_json_str(v, "name");
+        needed = needed || sl_json_bool(v, "served", false) != sl_json_bool(v, "storage", false);
+    }
+    yyjson_arr_foreach (stored, i, n, v) {
+        needed = needed || strcmp(sl_json_text(v), storage) != 0;
+    }
+    return needed;
+}
+
 /* A definition of ours converts in process; for others the versions differ in name only. */
-static void check_conversion(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *spec) {
+static void check_conversion(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *spec,
+                             yyjson_val *stored) {
     static const char *const words[] = {"None", "Webhook", NULL};
     yyjson_val *conversion = sl_json_get(spec, "conversion");
 
     api_check_one_of(e, at, conversion, "strategy", words, true);
     if (strcmp(sl_json_str(conversion, "strategy"), "Webhook") == 0 &&
-        sl_json_size(sl_json_get(spec, "versions")) > 1 &&
+        needs_conversion(sl_json_get(spec, "versions"), stored) &&
         strcmp(sl_json_str(spec, "group"), "kueue.x-k8s.io") != 0)
         sl_field_invalid(
             e, SL_PATH(at, "strategy"), sl_field_value_str("Webhook"),
-            "conversion by webhooks is not offered by this server: use None, or one version");
+            "conversion by webhooks is not offered by this server: use None, or serve one version "
+            "alone, which is the stored one");
 }
 
 static void crd_validate(struct api_change *c, yyjson_val *object) {
@@ -345,7 +366,8 @@ static void crd_validate(struct api_change *c, yyjson_val *object) {
     api_check_one_of(e, at, spec, "scope", scopes, true);
     check_versions(e, SL_PATH(at, "versions"), sl_json_get(spec, "versions"));
     check_names(e, names_at, names);
-    check_conversion(e, SL_PATH(at, "conversion"), spec);
+    check_conversion(e, SL_PATH(at, "conversion"), spec,
+                     sl_json_at(c->old, "status.storedVersions"));
     if (there && !there->crd)
         sl_field_invalid(e, SL_PATH(names_at, "plural"), sl_field_value_str(plural),
                          "is a built-in kind of this group");
