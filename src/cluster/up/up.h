@@ -30,8 +30,7 @@ struct sl_up_options {
     const char *dir;    /* NULL: where user data belongs */
     const char *listen; /* an address; NULL: loopback */
     uint16_t port;      /* 0: any free one */
-    const char
-        *config; /* Kueue's Configuration; NULL: only defaults, with all kinds of jobs */
+    const char *config; /* Kueue's Configuration; NULL: only defaults, with all kinds of jobs */
     const char *gates;
     const char *ledger; /* a path or a URL; NULL: as configured, or a file of the data directory */
     struct sl_kubelet_sim_nodes sim;
