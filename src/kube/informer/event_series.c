@@ -150,10 +150,16 @@ static void event_written(void *ctx, struct sl_rec *r, const struct sl_write *w,
         sl_rec_write_at(r, f->client->mono + SL_EVENT_SERIES_PAUSE);
 }
 
-/* It was not repeated for long. */
+/* It was not repeated for long. One that could not be written meanwhile, since the API server is
+ * away or the clock was set, still is to be. */
 static void reconcile(void *ctx, struct sl_rec *r) {
+    const struct sl_informer *f = r->table->informer;
     (void)ctx;
-    if (!r->reconcile_at)
+    if (r->reconcile_at)
+        return;
+    if (event_of(r)->body && f->writes)
+        sl_rec_reconcile_at(r, sl_time_add(f->client->wall, SL_EVENT_SERIES_LIFE));
+    else
         forget_event(event_of(r));
 }
 

@@ -7,6 +7,7 @@
 
 #define FQ_MAX_LABELS 256u                  /* of a node; one with more is ignored */
 #define FQ_MAX_NODE_TAINTS 64u              /* of a node, that keep pods away */
+#define FQ_MAX_OLD_NAMES 8192u              /* of labels in a graph, and as many as it had */
 #define FQ_MAX_RESOURCES 64u                /* of a node or a pod */
 #define FQ_MAX_NODE ((size_t)1 << 20)       /* a node while it is decoded */
 #define FQ_MAX_LIMITS ((size_t)4 << 20)     /* a LimitRange, and a pod with what it adds */

@@ -17,6 +17,13 @@ struct sl_fluxqueue;
 
 /* ---- what is wrapped, other than pods (objects.c) ---- */
 
+/* What an object asks for. */
+struct fq_asked {
+    char *jobspec;                 /* NULL: it has none */
+    struct fq_jobspec_parts parts; /* of it */
+    struct fq_usage *usage;        /* of one pod; NULL: not known */
+};
+
 struct fq_obj {
     struct sl_rec rec;
     char *jobspec; /* NULL: it has none */
@@ -29,14 +36,15 @@ struct fq_obj {
     uint32_t together;  /* fq_jobspec_options.ret_together */
     uint64_t hash;
     int32_t priority;
-    struct fq_usage *usage; /* of a pod of its template; NULL: it has none */
-    char *priority_class;   /* to be looked up; NULL: none */
-    bool suspended;         /* Jobs */
-    bool finished, failed;  /* Jobs */
-    bool ending;            /* Jobs: none of its pods is left */
-    bool named;             /* its template has the label of a job id */
-    bool told;              /* it has the label of what can never run */
-    bool part;              /* ReplicaSets: of a Deployment */
+    struct fq_usage *usage;   /* of a pod of its template; NULL: it has none */
+    char *priority_class;     /* to be looked up; NULL: none */
+    bool suspended;           /* Jobs */
+    bool finished, failed;    /* Jobs */
+    bool ending;              /* Jobs: none of its pods is left */
+    bool named;               /* its template has the label of a job id */
+    bool told;                /* it has the label of what can never run */
+    bool part;                /* ReplicaSets: of a Deployment */
+    struct fq_asked template; /* by its template, while it asks for what its pods request */
 };
 
 static inline struct fq_obj *fq_obj_of(struct sl_rec *r) {

@@ -42,8 +42,10 @@ struct fq_storage {
 };
 
 /* ---- own.c ---- */
-/* Read if the object has a jobspec of its own; 'spec' is that of its pods. NULL: anywhere. */
-int fq_own_read(struct fq_where **at, yyjson_val *object, yyjson_val *spec,
+/* Read if the object has a jobspec of its own, or was refused, so that its FluxJob may still have
+ * such; 'spec' is that of its pods. NULL: anywhere. Returns 'refused' (and leaves the error) if
+ * that is below 0. */
+int fq_own_read(struct fq_where **at, yyjson_val *object, yyjson_val *spec, int refused,
                 struct sl_err *err) _must_check_;
 void fq_own_free(struct fq_where **at);
 uint64_t fq_own_hash(const struct sl_fluxqueue *q, const struct fq_job *j);

@@ -298,10 +298,10 @@ bool fq_group_waits(struct sl_fluxqueue *q, struct fq_job *j, struct sl_rec *o) 
         return false;
     fq_graph_release(q, j);
     j->queued_hash = j->rejected = 0;
-    if (j->expected != g->size || j->position || j->estimate) {
+    fq_drop_estimate(j);
+    if (j->expected != g->size || j->position) {
         j->expected = g->size;
         j->position = 0;
-        j->estimate = 0;
         fq_job_touch(j);
     }
     if (g->obj.refused)

@@ -171,6 +171,13 @@ static void put_label(struct sl_fluxqueue *q, sl_vtx v, const struct fq_label *l
     }
 }
 
+/* A graph drops no names: of labels that change all the time, such as those with a time or a load,
+ * it would have ever more. */
+static bool has_old_names(const struct sl_fluxqueue *q) {
+    uint32_t n = sl_graph_syms(sl_match_graph(q->match))->names.n, made = q->universe.n_names;
+    return n - made > made + FQ_MAX_OLD_NAMES;
+}
+
 /* The vertices are the same: what is in them is brought up to date in place. */
 static void update_vertex(struct sl_fluxqueue *q, struct fq_node *n, const struct fq_node *before) {
     struct sl_err err = {0};
@@ -195,6 +202,7 @@ static void update_vertex(struct sl_fluxqueue *q, struct fq_node *n, const struc
             q->rebuild = true;
     if (n->up != before->up)
         sl_match_set_down(q->match, n->v, !n->up);
+    q->rebuild |= has_old_names(q);
 }
 
 bool fq_node_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {

@@ -162,8 +162,7 @@ static void read_jobspec(struct sl_fluxqueue *q, struct fq_obj *x, yyjson_val *o
     int r = x->pods > FQ_MAX_PODS
                 ? sl_err_set(&err, SL_ELIMIT, "%u pods: expected at most %u", x->pods, FQ_MAX_PODS)
                 : fq_jobspec_write(fq_type_of_rec(&x->rec), o, x->pods, &options, &b, &err);
-    if (r >= 0)
-        r = fq_own_read(&x->own_where, o, spec, &err);
+    r = fq_own_read(&x->own_where, o, spec, r, &err);
     fq_set_text(&x->jobspec, r < 0 || sl_buf_full(&b) ? NULL : sl_buf_str(&b));
     fq_set_text(&x->refused, x->jobspec ? NULL
                              : r < 0    ? err.text
@@ -178,6 +177,20 @@ static bool is_part(yyjson_val *o) {
             strcmp(sl_json_str(ref, "kind"), "Deployment") == 0)
             return true;
     return false;
+}
+
+static void drop_template(struct sl_fluxqueue *q, struct fq_obj *x) {
+    sl_freep(&x->template.jobspec);
+    fq_usage_unref(q, TAKE_PTR(x->template.usage));
+}
+
+/* As its template says, again. */
+static void follow_template(struct sl_fluxqueue *q, struct fq_obj *x) {
+    fq_set_text(&x->jobspec, x->template.jobspec);
+    x->parts = x->template.parts;
+    fq_usage_unref(q, x->usage);
+    x->usage = TAKE_PTR(x->template.usage);
+    drop_template(q, x);
 }
 
 bool fq_obj_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
@@ -209,6 +222,8 @@ bool fq_obj_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     _cleanup_(sl_json_docp) yyjson_doc *effective = fq_limits_apply(q, r->ns, spec);
     if (effective)
         spec = yyjson_doc_get_root(effective);
+    if (x->template.jobspec)
+        follow_template(q, x);
     struct fq_usage *before = x->usage;
     x->usage = fq_usage_get(q, spec);
     fq_usage_unref(q, before);
@@ -217,6 +232,11 @@ bool fq_obj_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     x->claims = fq_claims_read(q, spec, NULL);
     read_jobspec(q, x, o, spec);
     return true;
+}
+
+static void keep_template(struct fq_obj *x) {
+    if (!x->template.jobspec)
+        x->template = (struct fq_asked){TAKE_PTR(x->jobspec), x->parts, TAKE_PTR(x->usage)};
 }
 
 bool fq_obj_follow_pods(struct sl_fluxqueue *q, const struct fq_job *j, struct sl_rec *o) {
@@ -236,13 +256,22 @@ bool fq_obj_follow_pods(struct sl_fluxqueue *q, const struct fq_job *j, struct s
             return false;
         first = first ? first : p;
     }
-    if (!first || fq_usage_is_within(first->usage, x->usage))
-        return false; /* places of the template are good for it */
-    const struct fq_jobspec_member object = {o->name, x->jobspec, &x->parts},
+    bool follows = x->template.jobspec;
+    /* Places are good for it. A Job whose pods requested more will have such again. */
+    if (!first || (fq_usage_is_within(first->usage, x->usage) &&
+                   (!follows || o->kind == FQ_JOB || first->usage->size == x->usage->size)))
+        return false;
+    if (follows && fq_usage_is_within(first->usage, x->template.usage)) {
+        follow_template(q, x);
+        return true;
+    }
+    const struct fq_jobspec_member object = {o->name, follows ? x->template.jobspec : x->jobspec,
+                                             follows ? &x->template.parts : &x->parts},
                                    pod = {first->rec.name, first->jobspec, &first->parts};
     struct fq_jobspec_parts parts;
     if (!fq_jobspec_replace_slot(&object, &pod, &b, &parts))
         return false;
+    keep_template(x);
     fq_set_text(&x->jobspec, sl_buf_str(&b));
     x->parts = parts;
     fq_usage_unref(q, x->usage);
@@ -254,6 +283,7 @@ bool fq_obj_follow_pods(struct sl_fluxqueue *q, const struct fq_job *j, struct s
 void fq_obj_free(struct sl_rec *r) {
     struct fq_obj *x = fq_obj_of(r);
     sl_freep(&x->jobspec);
+    sl_freep(&x->template.jobspec);
     sl_freep(&x->refused);
     sl_freep(&x->priority_class);
     sl_freep(&x->claims);
@@ -353,6 +383,7 @@ void fq_obj_deleted(void *ctx, struct sl_rec *r) {
     disown_pods(q, r);
     fq_ports_released(q, fq_obj_of(r)->usage);
     fq_usage_unref(q, TAKE_PTR(fq_obj_of(r)->usage));
+    drop_template(q, fq_obj_of(r));
     if (j)
         sl_rec_enqueue(&j->rec);
 }

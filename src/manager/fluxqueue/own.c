@@ -15,20 +15,26 @@ void fq_own_free(struct fq_where **at) {
     sl_freep(at);
 }
 
-int fq_own_read(struct fq_where **at, yyjson_val *object, yyjson_val *spec, struct sl_err *err) {
+int fq_own_read(struct fq_where **at, yyjson_val *object, yyjson_val *spec, int refused,
+                struct sl_err *err) {
     struct fq_where *w;
+    struct sl_err why = {0};
     int r;
     fq_own_free(at);
-    if (!sl_json_annotation_opt(object, SL_FLUX_JOBSPEC))
-        return 0;
+    if (refused >= 0 && !sl_json_annotation_opt(object, SL_FLUX_JOBSPEC))
+        return refused;
     w = sl_alloc0(1, sizeof *w);
     w->arena = SL_ARENA(MAX_WHERE);
     w->hash = sl_json_hash(sl_json_hash(11, sl_json_get(spec, "nodeSelector")),
                            sl_json_at(spec, "affinity.nodeAffinity"));
-    r = fq_where_pod(spec, &w->arena, &w->constraint, err);
+    r = fq_where_pod(spec, &w->arena, &w->constraint, &why);
     *at = w;
     if (r < 0 || w->constraint.kind == SL_CONSTRAINT_ALL)
         fq_own_free(at);
+    if (refused < 0)
+        return refused;
+    if (r < 0)
+        *err = why;
     return r;
 }
 

@@ -207,8 +207,8 @@ static void keep(struct sl_fluxqueue *q, struct fq_job *j, struct live *l) {
     for (enum how how = SAME_SIZE; how <= ANY_SIZE; how++)
         for (uint32_t i = 0; i < l->v.n; i++) {
             const struct fq_pod *p = l->v.v[i];
-            sl_sym at = fq_pod_at(p);
-            at = at ? at : p->target ? p->target : fq_kube_place(p);
+            sl_sym at = fq_pod_at(p), to = p->target ? p->target : fq_kube_place(p);
+            at = at || p->rec.deleting ? at : to; /* it will never be bound */
             if (at && l->has[i] == SL_MAP_NONE)
                 l->has[i] = take(j, l, p, at, how);
         }
@@ -304,6 +304,25 @@ static bool give_back(struct fq_job *j, struct live *l, uint32_t needed) {
                 drop(j, i);
                 left--;
             }
+    return remove_dropped(j, l);
+}
+
+/* A ReplicaSet by itself never replaces the pods of an older template. While these wait for places
+ * of their size, those that are free for pods of the template are of use to nobody. */
+static bool give_back_useless(const struct sl_fluxqueue *q, struct fq_job *j, struct live *l,
+                              uint32_t needed) {
+    struct sl_rec *o = fq_job_object(q, j);
+    uint32_t may_come = needed > l->v.n ? needed - l->v.n : 0,
+             kept = may_come + j->missing - j->odd;
+    if (j->odd == 0 || !o || o->kind != FQ_REPLICASET)
+        return false;
+    for (uint32_t i = 0; i < j->places.n; i++) {
+        if (j->places.v[i].pod != FQ_NO_POD || j->places.v[i].size != j->slot_size)
+            continue;
+        if (kept == 0)
+            drop(j, i);
+        kept -= kept > 0;
+    }
     return remove_dropped(j, l);
 }
 
@@ -490,6 +509,7 @@ void fq_places_sync(struct sl_fluxqueue *q, struct fq_job *j) {
     give_out(q, j, &l);
     bool kinds = j->n_kinds && j->type == SL_FLUX_POD_GROUP;
     bool fewer = !kinds && give_back(j, &l, l.v.n > needed ? l.v.n : needed);
+    fewer |= give_back_useless(q, j, &l, needed);
     fewer |= give_back_bad(q, j, &l);
     fewer |= kinds && fq_kinds_give_back(q, j); /* last: it does not know of l.good */
     if (fewer) {

@@ -91,6 +91,7 @@ static struct fq_request *request_get(struct sl_fluxqueue *q, const char *text, 
 
 void fq_plain_unref(struct sl_fluxqueue *q, struct fq_pod *p) {
     struct fq_request *r = TAKE_PTR(p->request);
+    p->rejected = false; /* that is tried again by its request */
     if (!r || --r->refs)
         return;
     (void)sl_map_del(&q->requests_by_hash, r->hash, r->id);
@@ -455,9 +456,7 @@ static void tell(struct sl_fluxqueue *q, struct fq_pod *p) {
 
 void fq_plain_sync(struct sl_fluxqueue *q, struct fq_pod *p) {
     if (fq_exact_has(q, p)) { /* its Workload has its place */
-        if (p->queued || p->held)
-            fq_plain_drop(q, p);
-        p->why = FQ_WHY_NOTHING;
+        fq_plain_drop(q, p);
         fq_exact_plain_sync(q, p);
         tell(q, p);
         return;

@@ -100,8 +100,8 @@ static void read_jobspec(struct sl_fluxqueue *q, struct fq_pod *p, yyjson_val *o
         options.name = p->group->obj.rec.name;
     int r = fq_jobspec_write(p->group ? SL_FLUX_POD_GROUP : SL_FLUX_POD, o,
                              p->group ? p->group_size : 1, &options, &b, &err);
-    if (r >= 0 && !p->group)
-        r = fq_own_read(&p->own_where, o, sl_json_get(o, "spec"), &err);
+    if (!p->group)
+        r = fq_own_read(&p->own_where, o, sl_json_get(o, "spec"), r, &err);
     fq_set_text(&p->jobspec, r < 0 || sl_buf_full(&b) ? NULL : sl_buf_str(&b));
     fq_set_text(&p->refused, p->jobspec ? NULL
                              : r < 0    ? err.text

@@ -308,6 +308,7 @@ void fq_submit(struct sl_fluxqueue *q, struct fq_job *j) {
     if (q->rebuild || q->taints_changed)
         return; /* all are looked at again when that is done */
     j->again = false;
+    j->rejected = 0; /* until it is again: what else keeps it waiting ends otherwise */
     if (j->queued)
         fq_graph_release(q, j); /* what it asks for has changed */
     int r = fq_compile(q, j, 0, &arena, &info, &request, &err);

@@ -172,7 +172,7 @@ int fq_universe_init(struct fq_universe *u, const struct sl_graph *g, struct sl_
     struct fq_names taints = {0};
     int r = 0;
 
-    *u = (struct fq_universe){.arena = SL_ARENA(ARENA_BYTES)};
+    *u = (struct fq_universe){.arena = SL_ARENA(ARENA_BYTES), .n_names = sl_graph_syms(g)->names.n};
     u->compared = sl_arena_alloc0(&u->arena, 1, sizeof(*u->compared));
     u->values = sl_arena_alloc0(&u->arena, 1, sizeof(*u->values));
     for (uint32_t pos = 0; pos < sl_graph_live(g) && r >= 0;) {

@@ -311,6 +311,23 @@ static void test_events(void **state) {
     }
 }
 
+/* What could not be written for as long as that: the API server was away. */
+static void test_late_events(void **state) {
+    struct world w;
+    uint32_t n[2] = {0};
+    (void)state;
+    begin(&w, false);
+    run(&w, SL_SEC);
+    fakeapi_partition(w.api, 0, fakeapi_now(w.api) + 2 * SL_EVENT_SERIES_LIFE);
+    sl_rec_event(a_of(&w), "c", true, "Reason", "one");
+    run(&w, 3 * SL_EVENT_SERIES_LIFE);
+    (void)fakeapi_each(w.api, EVENTS, count, n);
+    assert_int_equal(n[0], 1);
+    run(&w, 2 * SL_EVENT_SERIES_LIFE);
+    assert_int_equal(w.f->tables[KINDS].n, 0);
+    end(&w);
+}
+
 /* What is put behind a name that was cut may not stand behind a dot, or a dot behind a dash. */
 static void test_cut_names(void **state) {
     static const char *const ends[] = {"a.", "a-", ".-", "-.", "aa"};
@@ -353,12 +370,12 @@ static void test_too_many_events(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_comes_and_goes), cmocka_unit_test(test_tombstone),
-        cmocka_unit_test(test_answers),        cmocka_unit_test(test_read_again),
-        cmocka_unit_test(test_finalizers),     cmocka_unit_test(test_names_too_long),
-        cmocka_unit_test(test_timers),         cmocka_unit_test(test_events),
-        cmocka_unit_test(test_cut_names),      cmocka_unit_test(test_too_many_events),
-        cmocka_unit_test(test_queues_itself),
+        cmocka_unit_test(test_comes_and_goes),  cmocka_unit_test(test_tombstone),
+        cmocka_unit_test(test_answers),         cmocka_unit_test(test_read_again),
+        cmocka_unit_test(test_finalizers),      cmocka_unit_test(test_names_too_long),
+        cmocka_unit_test(test_timers),          cmocka_unit_test(test_events),
+        cmocka_unit_test(test_late_events),     cmocka_unit_test(test_cut_names),
+        cmocka_unit_test(test_too_many_events), cmocka_unit_test(test_queues_itself),
     };
     sl_log_set(SL_LOG_ERROR);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -199,9 +199,9 @@ static void test_excess_pods_go(void **state) {
     end(&w);
 }
 
-/* An excess pod lost its finalizer, and took a place that became free before it was deleted: it
- * runs on when another comes, which is the excess one then. */
-static void test_excess_pod_that_runs_stays(void **state) {
+/* An excess pod lost its finalizer, and took a place that became free before it was deleted: it is
+ * still the first to go when another comes, as with Kueue, though it runs. */
+static void test_excess_pod_that_runs_goes(void **state) {
     (void)state;
     struct world w;
     begin(&w);
@@ -212,8 +212,12 @@ static void test_excess_pod_that_runs_stays(void **state) {
     set_pods(&w, "ab", "Running");
     member(&w, "c", "g", 2);
     run(&w, SETTLE);
-    assert_true(has_pod(&w, "a") && has_pod(&w, "b") && !deleting(&w, "b"));
-    assert_false(has_pod(&w, "c"));
+    assert_true(has_pod(&w, "a") && !deleting(&w, "a"));
+    assert_true(deleting(&w, "b"));
+    assert_true(gated(&w, "c")); /* until that one has ended */
+    drop_pod(&w, "b", 0);        /* as its kubelet */
+    run(&w, SETTLE);
+    assert_true(all_free(&w, "ac"));
     end(&w);
 }
 
@@ -468,7 +472,7 @@ int main(void) {
         cmocka_unit_test(test_group_is_admitted_whole),
         cmocka_unit_test(test_group_waits_whole),
         cmocka_unit_test(test_excess_pods_go),
-        cmocka_unit_test(test_excess_pod_that_runs_stays),
+        cmocka_unit_test(test_excess_pod_that_runs_goes),
         cmocka_unit_test(test_replacement),
         cmocka_unit_test(test_replacement_waits_for_the_first),
         cmocka_unit_test(test_eviction_waits_for_pods),

@@ -363,8 +363,9 @@ static void rest_of_workload(void *ctx, yyjson_val *wl) {
  * another manager: that one would act as well. */
 static void finish_what_is_due(struct world *w) {
     sl_time until = fakeapi_now(w->api) + MOST_DUE;
-    while (!w->failed && (!world_idle(w) || world_due_within(w, LOOK)) &&
-           fakeapi_now(w->api) < until)
+    /* While a job overruns something is due each second. */
+    while (!w->failed && fakeapi_now(w->api) < until + MOST_DUE &&
+           (!world_idle(w) || (fakeapi_now(w->api) < until && world_due_within(w, LOOK))))
         world_run_until(w, fakeapi_now(w->api) + 100 * SL_MSEC);
 }
 

@@ -89,9 +89,11 @@ static void check_job(void *ctx, yyjson_val *o) {
     static const char sql[] =
         "SELECT state || ' ' || CASE WHEN reservation = 1 THEN estimated_start_ns / 1000000000 "
         "ELSE 0 END || ' ' || CASE WHEN state IN ('pending', 'running') THEN size ELSE -1 END || "
-        "' ' || coalesce((SELECT max(number) FROM events e WHERE e.uid = j.uid AND kind = 'start'),"
-        " 0), (SELECT group_concat(kind || ':' || size, ' ') FROM (SELECT kind, coalesce(size, '') "
-        "AS size FROM events e WHERE e.uid = j.uid ORDER BY id)) FROM job_state j WHERE uid = ?";
+        "' ' || coalesce((SELECT max(number) FROM events e WHERE e.uid = j.uid AND kind = 'start' "
+        "AND NOT (?2 = 0 AND EXISTS (SELECT 1 FROM events q WHERE q.uid = e.uid AND "
+        "q.kind = 'queue' AND q.id > e.id))), 0), (SELECT group_concat(kind || ':' || size, ' ') "
+        "FROM (SELECT kind, coalesce(size, '') "
+        "AS size FROM events e WHERE e.uid = j.uid ORDER BY id)) FROM job_state j WHERE uid = ?1";
     struct view *v = ctx;
     yyjson_val *status = sl_json_get(o, "status");
     const char *state = state_of(o), *is = "nothing", *events = "";
@@ -102,10 +104,12 @@ static void check_job(void *ctx, yyjson_val *o) {
     char wanted[120];
     if (!*sl_json_str(status, "submittedAt") || sl_json_at(o, "metadata.deletionTimestamp"))
         return;
+    int64_t started = sl_json_time(status, "startedAt") / SL_SEC; /* 0 if it was given up */
     sl_fmt(wanted, sizeof wanted, "%s %lld %lld %lld", state, (long long)reserved,
-           (long long)size_of(o, state), (long long)(sl_json_time(status, "startedAt") / SL_SEC));
+           (long long)size_of(o, state), (long long)started);
     (void)sqlite3_prepare_v2(v->db, sql, -1, &s, NULL);
     (void)sqlite3_bind_text(s, 1, sl_json_str(o, "metadata.uid"), -1, SQLITE_STATIC);
+    (void)sqlite3_bind_int64(s, 2, started);
     if (sqlite3_step(s) == SQLITE_ROW) {
         is = (const char *)sqlite3_column_text(s, 0);
         events = (const char *)sqlite3_column_text(s, 1);

@@ -319,6 +319,32 @@ static bool rack_of(struct world *w, uint32_t n, char out[16]) {
     return node != NULL;
 }
 
+struct survivors {
+    struct world *w;
+    const char *flux;
+    uint32_t node, n;
+};
+
+static void count_survivor(void *ctx, yyjson_val *pod) {
+    struct survivors *s = ctx;
+    char name[96];
+    if (view_node(sl_json_str(pod, "spec.nodeName")) != s->node ||
+        sl_json_time(pod, "metadata.creationTimestamp") >=
+            FAKEAPI_EPOCH + s->w->machines[s->node].came)
+        return;
+    view_flux_of(s->w, pod, name);
+    s->n += strcmp(name, s->flux) == 0;
+}
+
+/* Of its places on a node that came again, are all of pods that were there before? They have them
+ * where they run, whatever else was decided meanwhile. */
+static bool has_survivors(struct world *w, const struct flux *f, uint32_t n) {
+    struct survivors s = {.w = w, .flux = f->name, .node = n};
+    if (w->machines[n].came > 0)
+        (void)fakeapi_each(w->api, PODS, count_survivor, &s);
+    return s.n > 0 && s.n >= f->listed[n];
+}
+
 /* Nodes that came again may be in another rack than they were. */
 static void check_rule(struct world *w, const struct flux *f, const struct rule *r,
                        sl_time knowing) {
@@ -326,7 +352,7 @@ static void check_rule(struct world *w, const struct flux *f, const struct rule 
     uint32_t sum[MAX_NODES] = {0}, n_domains = 0;
     for (uint32_t n = 0; n < MAX_NODES; n++) {
         uint32_t same = n;
-        if (!f->listed[n])
+        if (!f->listed[n] || has_survivors(w, f, n))
             continue;
         sl_time known = f->since[n] < knowing ? f->since[n] : knowing;
         if (r->rack && (!rack_of(w, n, racks[n]) || w->machines[n].came >= known)) {

@@ -258,10 +258,31 @@ static bool may_start(const char *state) {
     return strcmp(state, "Waiting") == 0 || strcmp(state, "Reserved") == 0;
 }
 
+static uint32_t count_places(yyjson_val *job, yyjson_val *node) {
+    uint32_t sum = 0;
+    size_t i, n;
+    yyjson_val *x;
+    yyjson_arr_foreach (sl_json_get(job, "places"), i, n, x)
+        sum += yyjson_equals(x, node);
+    return sum;
+}
+
+/* It has what it had; one that wants more may have found some. */
+static bool keeps_places(yyjson_val *was, yyjson_val *is) {
+    bool more = sl_json_size(sl_json_get(is, "places")) > sl_json_size(sl_json_get(was, "places"));
+    bool kept = sl_json_int(was, "jobid", 0) == sl_json_int(is, "jobid", 0) &&
+                strcmp(sl_json_str(was, "state"), sl_json_str(is, "state")) == 0;
+    size_t i, n;
+    yyjson_val *x;
+    yyjson_arr_foreach (sl_json_get(was, "places"), i, n, x)
+        kept &= count_places(was, x) <= count_places(is, x);
+    return kept && (!more || strcmp(sl_json_str(was, "state"), "Running") == 0);
+}
+
 /* A reservation stays where it was made, whatever comes before it or ends early, and is not in the
  * API: one that starts anew makes all of them in the order of the queue. Unless the only one is
- * that of the first, that may be another plan, and others start; whatever has its places keeps
- * them. */
+ * that of the first, that may be another plan, and others start or grow; whatever has its places
+ * keeps them. */
 static bool is_another_plan(struct world *w, const struct sl_buf *leader,
                             const struct sl_buf *fresh) {
     bool behind = false;
@@ -279,7 +300,7 @@ static bool is_another_plan(struct world *w, const struct sl_buf *leader,
         const char *state = sl_json_str(y, "state");
         same &= may_start(sl_json_str(x, "state"))
                     ? may_start(state) || strcmp(state, "Running") == 0
-                    : y && yyjson_equals(x, y);
+                    : y && keeps_places(x, y);
     }
     yyjson_arr_foreach (sl_json_at(was, "pods"), i, n, x) {
         y = named(sl_json_at(is, "pods"), x);

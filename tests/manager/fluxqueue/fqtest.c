@@ -26,6 +26,12 @@ void stop(struct world *w, uint32_t replica) {
     w->q[replica] = NULL;
 }
 
+void restart(struct world *w, sl_span span) {
+    stop(w, 0);
+    start(w, 0, false);
+    run(w, span);
+}
+
 uint64_t fq_seed = 1;
 
 int setup(void **state) {
@@ -164,21 +170,52 @@ void set(struct world *w, const char *name, int pods, const char *cpu) {
     send(w, SETS, body);
 }
 
-const char *child(struct world *w, const char *kind, const char *owner, int index) {
+const char *child_of(struct world *w, const char *kind, const char *owner, int index,
+                     const char *cpu) {
+    static const struct {
+        const char *kind, *api, *path;
+    } owners[] = {
+        {"Job", "batch/v1", JOBS},
+        {"StatefulSet", "apps/v1", SETS},
+        {"ReplicaSet", "apps/v1", REPLICASETS},
+    };
     static char path[300];
     char body[TEXT], from[300];
-    bool is_job = strcmp(kind, "Job") == 0;
-    sl_fmt(from, sizeof from, "%s/%s", is_job ? JOBS : SETS, owner);
+    size_t k = 0;
+    while (strcmp(owners[k].kind, kind) != 0)
+        k++;
+    sl_fmt(from, sizeof from, "%s/%s", owners[k].path, owner);
     sl_fmt(body, sizeof body,
            "{'metadata':{'name':'%s-%d','labels':{'fluxqueue.seen':'yes',"
            "'batch.kubernetes.io/job-completion-index':'%d'},'ownerReferences':[{'apiVersion':'%s',"
            "'kind':'%s','name':'%s','uid':'%s','controller':true}]},'spec':{" CONTAINERS "%s}}",
-           owner, index, index, is_job ? "batch/v1" : "apps/v1", kind, owner,
-           at(w, from, "metadata.uid"), "1",
-           is_job ? "" : ",'schedulingGates':[{'name':'fluxqueue'}]");
+           owner, index, index, owners[k].api, kind, owner, at(w, from, "metadata.uid"), cpu,
+           k == 0 ? "" : ",'schedulingGates':[{'name':'fluxqueue'}]");
     send(w, PODS, body);
     sl_fmt(path, sizeof path, PODS "/%s-%d", owner, index);
     return path;
+}
+
+const char *child(struct world *w, const char *kind, const char *owner, int index) {
+    return child_of(w, kind, owner, index, "1");
+}
+
+void resize(struct world *w, const char *path, const char *cpu) {
+    char body[TEXT];
+    sl_fmt(body, sizeof body,
+           "{\"spec\":{\"containers\":[{\"name\":\"main\",\"image\":\"busybox\",\"resources\":{"
+           "\"requests\":{\"cpu\":\"%s\",\"memory\":\"64Mi\"}}}]}}",
+           cpu);
+    patch(w, path, body);
+}
+
+void roll(struct world *w, const char *path, const char *cpu) {
+    char body[TEXT];
+    sl_fmt(body, sizeof body,
+           "{\"spec\":{\"template\":{\"spec\":{\"containers\":[{\"name\":\"main\",\"image\":"
+           "\"busybox\",\"resources\":{\"requests\":{\"cpu\":\"%s\",\"memory\":\"64Mi\"}}}]}}}}",
+           cpu);
+    patch(w, path, body);
 }
 
 struct search {

@@ -22,6 +22,7 @@
 #define PODS "/api/v1/namespaces/default/pods"
 #define JOBS "/apis/batch/v1/namespaces/default/jobs"
 #define SETS "/apis/apps/v1/namespaces/default/statefulsets"
+#define REPLICASETS "/apis/apps/v1/namespaces/default/replicasets"
 #define NODES "/api/v1/nodes"
 #define FLUXJOBS "/apis/jobs.converged-computing.org/v1alpha1/namespaces/default/fluxjobs"
 
@@ -39,6 +40,8 @@ int teardown(void **state);
 void start(struct world *w, uint32_t replica, bool standby);
 void stop(struct world *w, uint32_t replica);
 void run(struct world *w, sl_span span);
+/* The first replica, from what is in the API. */
+void restart(struct world *w, sl_span span);
 int post(struct world *w, const char *path, const char *body);
 /* The same with apostrophes for quotation marks; it has to succeed. */
 void create(struct world *w, const char *path, const char *text);
@@ -54,8 +57,14 @@ void pod(struct world *w, const char *name, const char *cpu, const char *annotat
 void plain(struct world *w, const char *name, const char *cpu, const char *more);
 void job(struct world *w, const char *name, int pods, const char *cpu, const char *annotations);
 void set(struct world *w, const char *name, int pods, const char *cpu);
-/* As the Job's or the set's controller: its pod of this index. Returns the pod's path. */
+/* As the controller of a Job, a StatefulSet or a ReplicaSet: its pod of this index, of a template
+ * with so many cpus, or one. Returns the pod's path. */
+const char *child_of(struct world *w, const char *kind, const char *owner, int index,
+                     const char *cpu);
 const char *child(struct world *w, const char *kind, const char *owner, int index);
+/* So many cpus for a pod; for a template. */
+void resize(struct world *w, const char *path, const char *cpu);
+void roll(struct world *w, const char *path, const char *cpu);
 /* How many events with this reason the object of this name has. */
 uint32_t events(struct world *w, const char *reason, const char *object);
 /* As the kubelet. */

@@ -1030,6 +1030,16 @@ static void test_own_jobspec_elsewhere(void **state) {
     assert_field(w, PODS "/nowhere", "spec.nodeName", "");
     assert_field(w, FLUXJOBS "/nowhere-pod", "status.reason", "Unsatisfiable");
     assert_field(w, FLUXJOBS "/j-job", "status.nodeList", "n1");
+    /* Nor when it was edited so that it cannot be a job: its FluxJob stays as it was. */
+    patch(w, PODS "/nowhere", SL_JSON_CONST({
+              "metadata" :
+                  {"annotations" : {"fluxqueue/jobspec" : null, "fluxqueue/duration" : "soon"}}
+          }));
+    restart(w, 5 * SL_SEC);
+    assert_field(w, PODS "/nowhere", "spec.nodeName", "");
+    node(w, "n2", "8");
+    run(w, 5 * SL_SEC);
+    assert_field(w, PODS "/nowhere", "spec.nodeName", "n2");
 }
 
 int main(void) {

@@ -11,35 +11,6 @@
 #define CLAIMS "/api/v1/namespaces/default/persistentvolumeclaims"
 #define MARK "/api/v1/namespaces/kueue-system/configmaps/sluice-fluxqueue"
 
-/* As a set's controller: a pod of this index, of a template with so many cpus. */
-static void replica(struct world *w, const char *owner, int index, const char *cpu) {
-    char body[TEXT], from[200];
-    sl_fmt(from, sizeof from, SETS "/%s", owner);
-    sl_fmt(body, sizeof body,
-           "{'metadata':{'name':'%s-%d','labels':{'fluxqueue.seen':'yes'},'ownerReferences':[{"
-           "'apiVersion':'apps/v1','kind':'StatefulSet','name':'%s','uid':'%s','controller':true}]}"
-           ",'spec':{'containers':[{'name':'main','image':'busybox','resources':{'requests':{"
-           "'cpu':'%s','memory':'64Mi'}}}],'schedulerName':'FluxionScheduler','schedulingGates':[{"
-           "'name':'fluxqueue'}]}}",
-           owner, index, owner, at(w, from, "metadata.uid"), cpu);
-    create(w, PODS, body);
-}
-
-static void roll(struct world *w, const char *set_path, const char *cpu) {
-    char body[TEXT];
-    sl_fmt(body, sizeof body,
-           "{\"spec\":{\"template\":{\"spec\":{\"containers\":[{\"name\":\"main\",\"image\":"
-           "\"busybox\",\"resources\":{\"requests\":{\"cpu\":\"%s\",\"memory\":\"64Mi\"}}}]}}}}",
-           cpu);
-    patch(w, set_path, body);
-}
-
-static void restart(struct world *w) {
-    stop(w, 0);
-    start(w, 0, false);
-    run(w, 10 * SL_SEC);
-}
-
 /* ---- templates ---- */
 
 /* Pods of the new template take what they request, on the graph, too. */
@@ -47,22 +18,22 @@ static void test_larger_template(void **state) {
     struct world *w = *state;
     node(w, "n0", "4");
     set(w, "set", 2, "1");
-    replica(w, "set", 0, "1");
-    replica(w, "set", 1, "1");
+    (void)child_of(w, "StatefulSet", "set", 0, "1");
+    (void)child_of(w, "StatefulSet", "set", 1, "1");
     run(w, SL_SEC);
     assert_field(w, PODS "/set-1", "spec.nodeName", "n0");
     roll(w, SETS "/set", "2");
     run(w, SL_SEC);
     drop(w, PODS "/set-1");
     run(w, SL_SEC);
-    replica(w, "set", 1, "2");
+    (void)child_of(w, "StatefulSet", "set", 1, "2");
     run(w, SL_SEC);
     assert_field(w, PODS "/set-1", "spec.nodeName", "n0");
     /* One and two of four are in use. */
     pod(w, "a", "2", "", "");
     run(w, 5 * SL_SEC);
     assert_field(w, FLUXJOBS "/a-pod", "status.state", "Waiting");
-    restart(w);
+    restart(w, 10 * SL_SEC);
     assert_field(w, FLUXJOBS "/a-pod", "status.state", "Waiting");
     pod(w, "b", "1", "", "");
     run(w, 5 * SL_SEC);
@@ -70,7 +41,7 @@ static void test_larger_template(void **state) {
     /* The other one has no room there any more, and waits for another node. */
     drop(w, PODS "/set-0");
     run(w, SL_SEC);
-    replica(w, "set", 0, "2");
+    (void)child_of(w, "StatefulSet", "set", 0, "2");
     run(w, 5 * SL_SEC);
     assert_field(w, PODS "/set-0", "spec.nodeName", "");
     assert_field(w, FLUXJOBS "/set-statefulset", "status.reason", "Growing");
@@ -86,8 +57,8 @@ static void test_smaller_template(void **state) {
     struct world *w = *state;
     node(w, "n0", "4");
     set(w, "set", 2, "2");
-    replica(w, "set", 0, "2");
-    replica(w, "set", 1, "2");
+    (void)child_of(w, "StatefulSet", "set", 0, "2");
+    (void)child_of(w, "StatefulSet", "set", 1, "2");
     run(w, SL_SEC);
     pod(w, "a", "1", "", "");
     run(w, SL_SEC);
@@ -95,7 +66,7 @@ static void test_smaller_template(void **state) {
     roll(w, SETS "/set", "1");
     drop(w, PODS "/set-1");
     run(w, SL_SEC);
-    replica(w, "set", 1, "1");
+    (void)child_of(w, "StatefulSet", "set", 1, "1");
     run(w, SL_SEC);
     assert_field(w, PODS "/set-1", "spec.nodeName", "n0");
     assert_field(w, PODS "/a", "spec.nodeName", "n0");
@@ -109,29 +80,29 @@ static void test_two_templates(void **state) {
     struct world *w = *state;
     node(w, "n0", "4");
     set(w, "set", 2, "1");
-    replica(w, "set", 0, "1");
-    replica(w, "set", 1, "1");
+    (void)child_of(w, "StatefulSet", "set", 0, "1");
+    (void)child_of(w, "StatefulSet", "set", 1, "1");
     run(w, SL_SEC);
     roll(w, SETS "/set", "3");
     drop(w, PODS "/set-0");
     drop(w, PODS "/set-1");
     run(w, SL_SEC);
-    replica(w, "set", 1, "3");
-    replica(w, "set", 0, "1");
+    (void)child_of(w, "StatefulSet", "set", 1, "3");
+    (void)child_of(w, "StatefulSet", "set", 0, "1");
     run(w, 5 * SL_SEC);
     assert_field(w, PODS "/set-1", "spec.nodeName", "n0");
     assert_field(w, PODS "/set-0", "spec.nodeName", "n0");
     pod(w, "a", "1", "", "");
     run(w, 5 * SL_SEC);
     assert_field(w, FLUXJOBS "/a-pod", "status.state", "Waiting");
-    restart(w);
+    restart(w, 10 * SL_SEC);
     assert_field(w, FLUXJOBS "/a-pod", "status.state", "Waiting");
     drop(w, PODS "/a");
     run(w, SL_SEC);
     /* An old one is replaced by an old one. */
     drop(w, PODS "/set-0");
     run(w, SL_SEC);
-    replica(w, "set", 0, "1");
+    (void)child_of(w, "StatefulSet", "set", 0, "1");
     run(w, 5 * SL_SEC);
     assert_field(w, PODS "/set-0", "spec.nodeName", "n0");
 }
@@ -144,8 +115,8 @@ static void test_partition(void **state) {
     set(w, "set", 2, "2");
     patch(w, SETS "/set",
           SL_JSON_CONST({"spec" : {"updateStrategy" : {"rollingUpdate" : {"partition" : 1}}}}));
-    replica(w, "set", 0, "2");
-    replica(w, "set", 1, "2");
+    (void)child_of(w, "StatefulSet", "set", 0, "2");
+    (void)child_of(w, "StatefulSet", "set", 1, "2");
     run(w, SL_SEC);
     pod(w, "a", "1", "", "");
     pod(w, "b", "1", "", "");
@@ -153,14 +124,14 @@ static void test_partition(void **state) {
     roll(w, SETS "/set", "1");
     drop(w, PODS "/set-1");
     run(w, SL_SEC);
-    replica(w, "set", 1, "1");
+    (void)child_of(w, "StatefulSet", "set", 1, "1");
     run(w, 5 * SL_SEC);
     assert_field(w, PODS "/set-1", "spec.nodeName", "n0");
     assert_field(w, PODS "/a", "spec.nodeName", "n0");
     drop(w, PODS "/set-0");
     run(w, 5 * SL_SEC);
     assert_field(w, PODS "/b", "spec.nodeName", "");
-    replica(w, "set", 0, "2");
+    (void)child_of(w, "StatefulSet", "set", 0, "2");
     run(w, 5 * SL_SEC);
     assert_field(w, PODS "/set-0", "spec.nodeName", "n0");
     /* Without it, the next one is of the new template. */
@@ -239,19 +210,10 @@ static void test_narrowed_late(void **state) {
 
 /* ---- pods that are resized in place ---- */
 
-static void resize(struct world *w, const char *path, const char *cpu) {
-    char body[TEXT];
-    sl_fmt(body, sizeof body,
-           "{\"spec\":{\"containers\":[{\"name\":\"main\",\"image\":\"busybox\","
-           "\"resources\":{\"requests\":{\"cpu\":\"%s\",\"memory\":\"64Mi\"}}}]}}",
-           cpu);
-    patch(w, path, body);
-    run(w, SL_SEC);
-}
-
 /* The node has 4: while the pod has 1 another of 3 fits, and while it has 2 none does. */
 static void check_resized(struct world *w, const char *path) {
     resize(w, path, "2");
+    run(w, SL_SEC);
     plain(w, "other", "3", "");
     run(w, 5 * SL_SEC);
     assert_field(w, PODS "/other", "spec.nodeName", "");
@@ -277,7 +239,7 @@ static void test_resized(void **state) {
     check_resized(w, PODS "/plain");
     drop(w, PODS "/plain");
     set(w, "set", 1, "1");
-    replica(w, "set", 0, "1");
+    (void)child_of(w, "StatefulSet", "set", 0, "1");
     run(w, SL_SEC);
     assert_field(w, PODS "/set-0", "spec.nodeName", "n0");
     check_resized(w, PODS "/set-0");
@@ -289,6 +251,34 @@ static void test_resized(void **state) {
     assert_field(w, PODS "/large", "spec.nodeName", "n0");
 }
 
+/* A pod that is being deleted, and has never started, is kept by a finalizer: the one that comes in
+ * its place gets its node. */
+static void test_lingers(void **state) {
+    struct world *w = *state;
+    char body[TEXT];
+    node(w, "n0", "1");
+    create(w, REPLICASETS,
+           "{'metadata':{'name':'r','labels':{'fluxqueue.seen':'yes'}},'spec':{'replicas':1,"
+           "'template':{'metadata':{'labels':{'fluxqueue.seen':'yes'}},'spec':{'containers':[{"
+           "'name':'main','image':'busybox','resources':{'requests':{'cpu':'1','memory':'64Mi'}}}],"
+           "'schedulerName':'FluxionScheduler','schedulingGates':[{'name':'fluxqueue'}]}}}}");
+    run(w, SL_SEC);
+    sl_fmt(body, sizeof body,
+           "{'metadata':{'name':'r-0','labels':{'fluxqueue.seen':'yes'},'finalizers':['a/b'],"
+           "'ownerReferences':[{'apiVersion':'apps/v1','kind':'ReplicaSet','name':'r','uid':'%s',"
+           "'controller':true}]},'spec':{'containers':[{'name':'main','image':'busybox',"
+           "'resources':{'requests':{'cpu':'1','memory':'64Mi'}}}],'schedulerName':"
+           "'FluxionScheduler','schedulingGates':[{'name':'fluxqueue'},{'name':'theirs'}]}}",
+           at(w, REPLICASETS "/r", "metadata.uid"));
+    create(w, PODS, body);
+    run(w, SL_SEC);
+    drop(w, PODS "/r-0");
+    (void)child_of(w, "ReplicaSet", "r", 1, "1");
+    run(w, 10 * SL_SEC);
+    assert_field(w, PODS "/r-0", "spec.nodeName", "");
+    assert_field(w, PODS "/r-1", "spec.nodeName", "n0");
+}
+
 /* ---- nodes ---- */
 
 static void test_cordoned(void **state) {
@@ -296,15 +286,15 @@ static void test_cordoned(void **state) {
     node(w, "n0", "2");
     node(w, "n1", "2");
     set(w, "set", 2, "1");
-    replica(w, "set", 0, "1");
-    replica(w, "set", 1, "1");
+    (void)child_of(w, "StatefulSet", "set", 0, "1");
+    (void)child_of(w, "StatefulSet", "set", 1, "1");
     run(w, SL_SEC);
     assert_field(w, PODS "/set-1", "spec.nodeName", "n0");
     patch(w, NODES "/n0", SL_JSON_CONST({"spec" : {"unschedulable" : true}}));
     run(w, SL_SEC);
     drop(w, PODS "/set-1");
     run(w, SL_SEC);
-    replica(w, "set", 1, "1");
+    (void)child_of(w, "StatefulSet", "set", 1, "1");
     run(w, 5 * SL_SEC);
     assert_field(w, PODS "/set-1", "spec.nodeName", "n1");
     assert_field(w, FLUXJOBS "/set-statefulset", "status.nodeList", "n[0-1]");
@@ -319,7 +309,7 @@ static void test_cordoned(void **state) {
     patch(w, NODES "/n0", SL_JSON_CONST({"spec" : {"unschedulable" : null}}));
     drop(w, PODS "/a");
     drop(w, PODS "/set-1");
-    replica(w, "set", 1, "1");
+    (void)child_of(w, "StatefulSet", "set", 1, "1");
     start(w, 0, false);
     run(w, 5 * SL_SEC);
     assert_field(w, PODS "/set-1", "spec.nodeName", "n0");
@@ -331,14 +321,14 @@ static void test_cordoned_in_use(void **state) {
     node(w, "n0", "2");
     node(w, "n1", "2");
     set(w, "set", 2, "1");
-    replica(w, "set", 0, "1");
-    replica(w, "set", 1, "1");
+    (void)child_of(w, "StatefulSet", "set", 0, "1");
+    (void)child_of(w, "StatefulSet", "set", 1, "1");
     run(w, SL_SEC);
     patch(w, NODES "/n0", SL_JSON_CONST({"spec" : {"unschedulable" : true}}));
     for (int i = 2; i-- > 0;) {
         drop(w, i ? PODS "/set-1" : PODS "/set-0");
         run(w, SL_SEC);
-        replica(w, "set", (int)i, "1");
+        (void)child_of(w, "StatefulSet", "set", (int)i, "1");
         run(w, 5 * SL_SEC);
         assert_field(w, i ? PODS "/set-1" : PODS "/set-0", "spec.nodeName", "n1");
     }
@@ -368,7 +358,7 @@ static void test_not_ready(void **state) {
     struct world *w = *state;
     node(w, "n0", "2");
     set(w, "set", 2, "1");
-    replica(w, "set", 0, "1");
+    (void)child_of(w, "StatefulSet", "set", 0, "1");
     run(w, SL_SEC);
     patch(w, NODES "/n0/status",
           SL_JSON_CONST({"status" : {"conditions" : [ {"type" : "Ready", "status" : "False"} ]}}));
@@ -379,7 +369,7 @@ static void test_not_ready(void **state) {
           SL_JSON_CONST({"status" : {"conditions" : [ {"type" : "Ready", "status" : "True"} ]}}));
     run(w, SL_SEC);
     assert_field(w, FLUXJOBS "/a-pod", "status.state", "Waiting");
-    replica(w, "set", 1, "1");
+    (void)child_of(w, "StatefulSet", "set", 1, "1");
     run(w, SL_SEC);
     assert_field(w, PODS "/set-1", "spec.nodeName", "n0");
 }
@@ -507,7 +497,7 @@ static void test_ids_are_used_once(void **state) {
     assert_field(w, FLUXJOBS "/b-pod", "status.state", "(absent)");
     assert_string_equal(sl_json_str(sl_json_get(fakeapi_get(w->api, MARK), "data"), "lastJobid"),
                         "2");
-    restart(w);
+    restart(w, 10 * SL_SEC);
     pod(w, "c", "1", "", "");
     run(w, SL_SEC);
     assert_int_equal(number(w, FLUXJOBS "/c-pod", "status.jobid"), 3);
@@ -518,7 +508,7 @@ static void test_ids_are_used_once(void **state) {
                         "2");
     drop(w, PODS "/c");
     run(w, SL_SEC);
-    restart(w);
+    restart(w, 10 * SL_SEC);
     pod(w, "d", "1", "", "");
     run(w, SL_SEC);
     assert_int_equal(number(w, FLUXJOBS "/d-pod", "status.jobid"), 4);
@@ -580,7 +570,7 @@ static void test_leads_again(void **state) {
     struct world *w = *state;
     node(w, "n0", "1");
     set(w, "set", 1, "1");
-    replica(w, "set", 0, "1");
+    (void)child_of(w, "StatefulSet", "set", 0, "1");
     start(w, 1, true);
     run(w, SL_SEC);
     assert_int_equal(number(w, FLUXJOBS "/set-statefulset", "status.pods.bound"), 1);
@@ -590,12 +580,12 @@ static void test_leads_again(void **state) {
     drop(w, PODS "/set-0");
     run(w, SL_SEC);
     assert_int_equal(number(w, FLUXJOBS "/set-statefulset", "status.pods.bound"), 0);
-    replica(w, "set", 0, "2");
+    (void)child_of(w, "StatefulSet", "set", 0, "2");
     run(w, 5 * SL_SEC);
     assert_field(w, FLUXJOBS "/set-statefulset", "status.reason", "Growing");
     drop(w, PODS "/set-0");
     sl_fluxqueue_lead(w->q[1], false);
-    replica(w, "set", 0, "1");
+    (void)child_of(w, "StatefulSet", "set", 0, "1");
     patch(w, PODS "/set-0", SL_JSON_CONST({"spec" : {"schedulingGates" : null}}));
     patch(w, PODS "/set-0", SL_JSON_CONST({"spec" : {"nodeName" : "n0"}}));
     sl_fluxqueue_lead(w->q[0], true);
@@ -638,7 +628,7 @@ static void test_given_back_in_vain(void **state) {
     struct fakeapi_faults lost = {.lose_request = 1};
     node(w, "n0", "1");
     set(w, "set", 1, "1");
-    replica(w, "set", 0, "1");
+    (void)child_of(w, "StatefulSet", "set", 0, "1");
     run(w, SL_SEC);
     assert_field(w, PODS "/set-0", "spec.nodeName", "n0");
     patch(w, NODES "/n0",
@@ -651,7 +641,7 @@ static void test_given_back_in_vain(void **state) {
     fakeapi_set_faults(w->api, NULL);
     run(w, SL_MINUTE);
     assert_field(w, FLUXJOBS "/set-statefulset", "status.nodeList", "n0");
-    replica(w, "set", 0, "1");
+    (void)child_of(w, "StatefulSet", "set", 0, "1");
     sl_fluxqueue_lead(w->q[0], true);
     run(w, 10 * SL_SEC);
     assert_field(w, PODS "/set-0", "spec.nodeName", "");
@@ -708,7 +698,7 @@ static void test_duration(void **state) {
     run(w, 10 * SL_SEC);
     assert_field(w, FLUXJOBS "/large-pod", "status.state", "Reserved");
     assert_field(w, FLUXJOBS "/large-pod", "status.estimatedStart", "2026-01-01T00:16:40Z");
-    restart(w);
+    restart(w, 10 * SL_SEC);
     assert_field(w, FLUXJOBS "/large-pod", "status.estimatedStart", "2026-01-01T00:16:40Z");
     /* It is told that it may run for longer. */
     patch(w, FLUXJOBS "/long-pod", SL_JSON_CONST({"spec" : {"duration" : 2000}}));
@@ -731,13 +721,17 @@ int main(void) {
     sl_log_set(SL_LOG_ERROR);
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(test_larger_template), TEST(test_smaller_template),   TEST(test_two_templates),
-        TEST(test_partition),       TEST(test_narrowed),           TEST(test_narrowed_late),
-        TEST(test_resized),         TEST(test_foreign_resources),  TEST(test_long_names),
-        TEST(test_too_different),   TEST(test_cordoned),           TEST(test_cordoned_in_use),
-        TEST(test_cordoned_before), TEST(test_not_ready),          TEST(test_ids_are_used_once),
-        TEST(test_ids_of_two),      TEST(test_ids_without_right),  TEST(test_leads_again),
-        TEST(test_decided_in_vain), TEST(test_duration),           TEST(test_duration_of_jobspec),
+        TEST(test_larger_template), TEST(test_smaller_template),
+        TEST(test_two_templates),   TEST(test_partition),
+        TEST(test_narrowed),        TEST(test_narrowed_late),
+        TEST(test_resized),         TEST(test_foreign_resources),
+        TEST(test_long_names),      TEST(test_too_different),
+        TEST(test_lingers),         TEST(test_cordoned),
+        TEST(test_cordoned_in_use), TEST(test_cordoned_before),
+        TEST(test_not_ready),       TEST(test_ids_are_used_once),
+        TEST(test_ids_of_two),      TEST(test_ids_without_right),
+        TEST(test_leads_again),     TEST(test_decided_in_vain),
+        TEST(test_duration),        TEST(test_duration_of_jobspec),
         TEST(test_leads_too_soon),  TEST(test_given_back_in_vain),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

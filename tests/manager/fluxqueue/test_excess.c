@@ -30,21 +30,6 @@ static void pod_of(struct world *w, const char *name, const char *labels, const 
     create(w, PODS, text);
 }
 
-static void resize(struct world *w, const char *path, const char *cpu) {
-    char body[512];
-    sl_fmt(body, sizeof body,
-           "{\"spec\":{\"containers\":[{\"name\":\"main\",\"image\":\"busybox\",\"resources\":{"
-           "\"requests\":{\"cpu\":\"%s\",\"memory\":\"64Mi\"}}}]}}",
-           cpu);
-    patch(w, path, body);
-}
-
-static void restart(struct world *w) {
-    stop(w, 0);
-    start(w, 0, false);
-    run(w, 5 * SL_SEC);
-}
-
 /* ---- pods that are larger than their places ---- */
 
 static void test_no_node_has_it(void **state) {
@@ -87,7 +72,7 @@ static void test_resized_and_restarted(void **state) {
     run(w, SL_SEC);
     resize(w, PODS "/a", "3500m");
     run(w, SL_SEC);
-    restart(w);
+    restart(w, 5 * SL_SEC);
     pod(w, "b", "1", "", "");
     run(w, 5 * SL_SEC);
     assert_field(w, PODS "/b", "spec.nodeName", "");

@@ -123,6 +123,23 @@ static void test_never(void **state) {
 
 /* ---- members that go and come ---- */
 
+/* What was reserved for them is not any more. */
+static void test_loses_its_reservation(void **state) {
+    struct world *w = *state;
+    node(w, "n0", "2");
+    pod(w, "first", "2", "'fluxqueue/duration':'600'", "");
+    run(w, SL_SEC);
+    member(w, "a", 2, "1");
+    member(w, "b", 2, "1");
+    run(w, SL_SEC);
+    assert_field(w, GROUP, "status.state", "Reserved");
+    drop(w, PODS "/a");
+    run(w, SL_SEC);
+    assert_field(w, GROUP, "status.reason", "WaitingForMembers");
+    assert_field(w, GROUP, "status.estimatedStart", "");
+    assert_int_equal(events(w, "StartDelayed", "g-group"), 1);
+}
+
 static void test_a_member_comes_again(void **state) {
     struct world *w = *state;
     node(w, "n0", "1");
@@ -625,6 +642,7 @@ int main(void) {
         TEST(test_all_or_nothing),
         TEST(test_waits_as_a_whole),
         TEST(test_never),
+        TEST(test_loses_its_reservation),
         TEST(test_a_member_comes_again),
         TEST(test_a_member_goes_while_all_wait),
         TEST(test_all_are_deleted),

@@ -59,7 +59,7 @@ static int count(const char *text, const char *part) {
     return n;
 }
 
-static void restart(struct world *w, const char *name) {
+static void again(struct world *w, const char *name) {
     stop(w, 0);
     ledger_close(w);
     ledger_open(w, name);
@@ -100,7 +100,7 @@ static void test_submission(void **state) {
     run(w, SL_SEC);
     phase(w, "a", "Succeeded");
     run(w, SL_SEC);
-    restart(w, "after");
+    again(w, "after");
     for (int i = 0; i < 2; i++) {
         const char *file = i ? "after" : "submit";
         assert_int_equal(rows(file, "kind = 'submit'"), 3);
@@ -133,7 +133,7 @@ static void test_again(void **state) {
     drop(w, PODS "/goes");
     run(w, 10 * SL_SEC);
     assert_null(fakeapi_get(w->api, FLUXJOBS "/goes-pod"));
-    restart(w, "second");
+    again(w, "second");
     ledger_read("first", was, sizeof was);
     ledger_read("second", is, sizeof is);
     /* What is gone was recorded before it went. */
@@ -175,7 +175,7 @@ static void test_deleted(void **state) {
     drop(w, PODS "/waits");
     run(w, 10 * SL_SEC);
     assert_field(w, FLUXJOBS "/waits-pod", "status.state", "Cancelled");
-    restart(w, "fourth");
+    again(w, "fourth");
     ledger_read("third", was, sizeof was);
     ledger_read("fourth", is, sizeof is);
     assert_int_equal(count(was, "waits|cancel|"), 1);
@@ -278,7 +278,7 @@ static void test_back(void **state) {
     assert_jobs(w, "sixth", empty, 1);
     /* The next process reports the same, which is recorded once. */
     assert_jobs(w, "sixth", events, 7);
-    restart(w, "sixth");
+    again(w, "sixth");
     assert_jobs(w, "sixth", events, 7);
 }
 
@@ -321,7 +321,7 @@ static void test_reserved_again(void **state) {
         assert_answer(w, "seventh", RESERVED, "1 1");
     }
     assert_answer(w, "seventh", LARGE_EVENTS, "submit reserve unreserve reserve unreserve reserve");
-    restart(w, "seventh");
+    again(w, "seventh");
     assert_answer(w, "seventh", LARGE_EVENTS, "submit reserve unreserve reserve unreserve reserve");
 }
 
@@ -491,7 +491,7 @@ static void test_unrecorded(void **state) {
                   "running 2");
     assert_answer(w, "eleventh", RESERVED, "0 0");
     int64_t events = strtoll(ask(w, "eleventh", "SELECT count(*) FROM events"), NULL, 10);
-    restart(w, "eleventh");
+    again(w, "eleventh");
     assert_jobs(w, "eleventh", "SELECT count(*) FROM events", events);
 }
 
@@ -518,7 +518,7 @@ static void test_made_anew(void **state) {
     run(w, 5 * SL_SEC);
     assert_field(w, FLUXJOBS "/ends-job", "status.state", "Completed");
     assert_field(w, FLUXJOBS "/ends-job", "status.submittedAt", "");
-    restart(w, "thirteenth");
+    again(w, "thirteenth");
     ledger_read("thirteenth", is, sizeof is);
     assert_string_equal(is, "");
 }

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Objects that lose the label by which they are read, though admission refuses that: what they have
- * on their nodes counts once, and what waited for them has nothing. */
+ * on their nodes counts once, and what waited for them has nothing. Labels of nodes that change all
+ * the time. */
 #include "fqtest.h"
 
 #include "lib/log/log.h"
+#include "manager/fluxqueue/fq_int.h"
 
 static void unmark(struct world *w, const char *path) {
     patch(w, path, SL_JSON_CONST({"metadata" : {"labels" : {"fluxqueue.seen" : null}}}));
@@ -69,12 +71,34 @@ static void test_waiting(void **state) {
     assert_field(w, FLUXJOBS "/a-job", "status.state", "Running");
 }
 
+/* Such as those with a time, or a load: the graph does not keep what they were. */
+static void test_changing(void **state) {
+    struct world *w = *state;
+    char body[100];
+    uint32_t most = 0, made;
+    node(w, "n0", "1");
+    pod(w, "a", "1", "", "");
+    run(w, SL_SEC);
+    made = w->q[0]->universe.n_names;
+    for (uint32_t i = 0; i < 2 * FQ_MAX_OLD_NAMES; i++) {
+        sl_fmt(body, sizeof body, "{\"metadata\":{\"labels\":{\"example.com/at\":\"%u\"}}}", i);
+        patch(w, NODES "/n0", body);
+        run(w, 10 * SL_MSEC);
+        uint32_t n = sl_graph_syms(sl_match_graph(w->q[0]->match))->names.n;
+        most = n > most ? n : most;
+    }
+    assert_in_range(most, FQ_MAX_OLD_NAMES, 2 * made + FQ_MAX_OLD_NAMES + 10);
+    assert_int_equal(w->q[0]->universe.n_names, made + 3);
+    assert_field(w, FLUXJOBS "/a-pod", "status.nodeList", "n0");
+}
+
 int main(void) {
     sl_log_set(SL_LOG_ERROR);
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
         TEST(test_running),
         TEST(test_waiting),
+        TEST(test_changing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,21 +16,8 @@ static void nodes(struct world *w, int n) {
 
 /* As its controller and admission: pods of an object, each with these cpus. */
 static void pods_of(struct world *w, const char *kind, const char *owner, int n, const char *cpu) {
-    char body[1024], from[300];
-    bool is_job = strcmp(kind, "Job") == 0;
-    sl_fmt(from, sizeof from, "%s/%s", is_job ? JOBS : SETS, owner);
-    for (int i = 0; i < n; i++) {
-        sl_fmt(body, sizeof body,
-               "{'metadata':{'name':'%s-%d','labels':{'fluxqueue.seen':'yes',"
-               "'batch.kubernetes.io/job-completion-index':'%d'},'ownerReferences':[{"
-               "'apiVersion':'%s','kind':'%s','name':'%s','uid':'%s','controller':true}]},"
-               "'spec':{'containers':[{'name':'main','image':'busybox','resources':{'requests':"
-               "{'cpu':'%s','memory':'64Mi'}}}],'schedulerName':'FluxionScheduler'%s}}",
-               owner, i, i, is_job ? "batch/v1" : "apps/v1", kind, owner,
-               at(w, from, "metadata.uid"), cpu,
-               is_job ? "" : ",'schedulingGates':[{'name':'fluxqueue'}]");
-        create(w, PODS, body);
-    }
+    for (int i = 0; i < n; i++)
+        (void)child_of(w, kind, owner, i, cpu);
 }
 
 static int bound(struct world *w, const char *owner, int n) {
@@ -207,12 +194,71 @@ static void test_old_template(void **state) {
     assert_true(*at(w, PODS "/other", "spec.nodeName") != 0);
 }
 
+/* What was injected into its pods is not any more: it asks for what they request now. */
+static void test_smaller_again(void **state) {
+    struct world *w = *state;
+    nodes(w, 1);
+    pod(w, "other", "4", "", "");
+    run(w, SL_SEC);
+    set(w, "set", 2, "1");
+    run(w, SL_SEC);
+    for (int cpus = 8; cpus > 0; cpus -= 7) {
+        pods_of(w, "StatefulSet", "set", 2, cpus == 8 ? "8" : "1");
+        run(w, 5 * SL_SEC);
+        assert_field(w, FLUXJOBS "/set-statefulset", "status.reason",
+                     cpus == 8 ? "Unsatisfiable" : "Submitted");
+        drop(w, PODS "/set-0");
+        drop(w, PODS "/set-1");
+        run(w, SL_SEC);
+    }
+    pods_of(w, "StatefulSet", "set", 2, "1");
+    phase(w, "other", "Succeeded");
+    run(w, 5 * SL_SEC);
+    assert_int_equal(bound(w, "set", 2), 2);
+}
+
+/* Pods of a template that was changed while they waited are not replaced: places that are none for
+ * them do not take the room that they need. */
+static void test_older_pods_of_a_replicaset(void **state) {
+    struct world *w = *state;
+    char body[1024];
+    nodes(w, 1);
+    for (int cpus = 3; cpus >= 2; cpus--) {
+        sl_fmt(body, sizeof body,
+               "{'metadata':{'name':'r','labels':{'fluxqueue.seen':'yes'}},'spec':{'replicas':2,"
+               "'template':{'metadata':{'labels':{'fluxqueue.seen':'yes'}},'spec':{'containers':[{"
+               "'name':'main','image':'busybox','resources':{'requests':{'cpu':'%d','memory':"
+               "'64Mi'}}}],'schedulerName':'FluxionScheduler','schedulingGates':[{'name':"
+               "'fluxqueue'}]}}}}",
+               cpus);
+        if (cpus == 3) {
+            create(w, REPLICASETS, body);
+            pods_of(w, "ReplicaSet", "r", 2, "3");
+            run(w, SL_SEC);
+            assert_field(w, FLUXJOBS "/r-replicaset", "status.reason", "Unsatisfiable");
+        } else {
+            for (char *c = body; *c; c++)
+                *c = *c == '\'' ? '"' : *c;
+            patch(w, REPLICASETS "/r", body);
+        }
+    }
+    run(w, 10 * SL_SEC);
+    assert_field(w, FLUXJOBS "/r-replicaset", "status.reason", "Growing");
+    assert_int_equal(bound(w, "r", 2), 1);
+    node(w, "more", "4");
+    run(w, 10 * SL_SEC);
+    assert_int_equal(bound(w, "r", 2), 2);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_limit_range), TEST(test_overhead), TEST(test_runtime_nodes), TEST(test_never),
-        TEST(test_waits_again), TEST(test_set),      TEST(test_old_template),
+        TEST(test_limit_range),   TEST(test_overhead),
+        TEST(test_runtime_nodes), TEST(test_never),
+        TEST(test_waits_again),   TEST(test_set),
+        TEST(test_old_template),  TEST(test_older_pods_of_a_replicaset),
+        TEST(test_smaller_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

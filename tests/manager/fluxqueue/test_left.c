@@ -112,6 +112,29 @@ static void test_deleted(void **state) {
     assert_true(place(w, 1));
 }
 
+/* A plain pod that can never run says, later, that it is of a Workload with places, and ends: it is
+ * nobody's to try again. */
+static void test_says_so_later(void **state) {
+    struct world *w = *state;
+    begin(w);
+    server.refuses = false;
+    run(w, SL_SEC);
+    assert_true(place(w, 1));
+    plain(w, "b", "2", "");
+    run(w, 2 * SL_SEC);
+    assert_int_not_equal(events(w, "FailedScheduling", "b"), 0);
+    patch(w, PODS "/b",
+          SL_JSON_CONST({"metadata" : {"annotations" : {"kueue.x-k8s.io/workload" : "w"}}}));
+    run(w, SL_SEC);
+    phase(w, "b", "Failed");
+    run(w, SL_SEC);
+    node(w, "n2", "4");
+    run(w, SL_SEC);
+    plain(w, "c", "2", "");
+    run(w, SL_SEC);
+    assert_field(w, PODS "/c", "spec.nodeName", "n2");
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown((f), setup, teardown)
 
 int main(void) {
@@ -119,6 +142,7 @@ int main(void) {
         TEST(test_workload),
         TEST(test_job),
         TEST(test_deleted),
+        TEST(test_says_so_later),
     };
     sl_log_set(SL_LOG_ERROR);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,7 +12,6 @@
 
 #include "lib/log/log.h"
 
-#define REPLICASETS "/apis/apps/v1/namespaces/default/replicasets"
 #define DEPLOYMENTS "/apis/apps/v1/namespaces/default/deployments"
 #define DURATION(n) "'fluxqueue/duration':'" #n "'"
 

@@ -5,30 +5,7 @@
 
 #include "manager/fluxqueue/fq_int.h"
 
-static void sized_child(struct world *w, const char *owner, int index, const char *cpu) {
-    char body[2000], from[300];
-    sl_fmt(from, sizeof from, SETS "/%s", owner);
-    sl_fmt(body, sizeof body,
-           "{'metadata':{'name':'%s-%d','labels':{'fluxqueue.seen':'yes'},'ownerReferences':[{"
-           "'apiVersion':'apps/v1','kind':'StatefulSet','name':'%s','uid':'%s','controller':true}]"
-           "},'spec':{'containers':[{'name':'main','image':'busybox','resources':{'requests':{"
-           "'cpu':'%s','memory':'64Mi'}}}],'schedulerName':'FluxionScheduler','schedulingGates':[{"
-           "'name':'fluxqueue'}]}}",
-           owner, index, owner, at(w, from, "metadata.uid"), cpu);
-    create(w, PODS, body);
-}
-
-static void roll(struct world *w, const char *owner, const char *cpu) {
-    char path[300], body[500];
-    sl_fmt(path, sizeof path, SETS "/%s", owner);
-    sl_fmt(body, sizeof body,
-           "{\"spec\":{\"template\":{\"spec\":{\"containers\":[{\"name\":\"main\",\"image\":"
-           "\"busybox\",\"resources\":{\"requests\":{\"cpu\":\"%s\",\"memory\":\"64Mi\"}}}]}}}}",
-           cpu);
-    patch(w, path, body);
-}
-
-static void resize(struct world *w, const char *name, const char *cpu) {
+static void shrink(struct world *w, const char *name, const char *cpu) {
     char path[300], body[200];
     sl_fmt(path, sizeof path, NODES "/%s/status", name);
     sl_fmt(body, sizeof body, "{\"status\":{\"allocatable\":{\"cpu\":\"%s\"}}}", cpu);
@@ -41,9 +18,9 @@ static void begin(struct world *w) {
     node(w, "n1", "2");
     set(w, "set", 2, "1");
     run(w, SL_SEC);
-    sized_child(w, "set", 0, "1");
+    (void)child_of(w, "StatefulSet", "set", 0, "1");
     run(w, SL_SEC);
-    sized_child(w, "set", 1, "1");
+    (void)child_of(w, "StatefulSet", "set", 1, "1");
     pod(w, "b", "1", "", "");
     run(w, SL_SEC);
     assert_field(w, PODS "/set-0", "spec.nodeName", "n0");
@@ -56,9 +33,9 @@ static void begin(struct world *w) {
 static void meanwhile(struct world *w) {
     stop(w, 0);
     patch(w, NODES "/n0", SL_JSON_CONST({"spec" : {"unschedulable" : true}}));
-    roll(w, "set", "2");
+    roll(w, SETS "/set", "2");
     drop(w, PODS "/set-1");
-    sized_child(w, "set", 1, "2");
+    (void)child_of(w, "StatefulSet", "set", 1, "2");
     node(w, "n2", "2");
 }
 
@@ -80,10 +57,10 @@ static void test_shrunk(void **state) {
     node(w, "n0", "4");
     set(w, "set", 2, "2");
     run(w, SL_SEC);
-    sized_child(w, "set", 0, "2");
+    (void)child_of(w, "StatefulSet", "set", 0, "2");
     run(w, SL_SEC);
-    resize(w, "n0", "1");
-    sized_child(w, "set", 1, "2");
+    shrink(w, "n0", "1");
+    (void)child_of(w, "StatefulSet", "set", 1, "2");
     run(w, 10 * SL_SEC);
     assert_field(w, FLUXJOBS "/set-statefulset", "status.reason", "Growing");
     sl_time rebuilt = w->q[0]->rebuilt_at;
@@ -120,10 +97,8 @@ static void test_positions(void **state) {
         sl_fmt(path, sizeof path, FLUXJOBS "/%s-pod", names[i]);
         assert_int_equal(number(w, path, "status.queuePosition"), i + 1);
     }
-    stop(w, 0);
-    start(w, 0, false);
     uint32_t writes = w->writes;
-    run(w, 30 * SL_SEC);
+    restart(w, 30 * SL_SEC);
     assert_int_equal(w->writes, writes);
 }
 

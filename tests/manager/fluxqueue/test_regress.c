@@ -607,6 +607,22 @@ static void test_retried_in_turns(void **state) {
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
+/* One that was rejected is tried again, and then waits for something else: when that is there it is
+ * submitted, and not with the next change of a node. */
+static void test_rejected_before(void **state) {
+    struct world *w = *state;
+    node(w, "n0", "1");
+    pod(w, "a", "2", "'fluxqueue/begin-time':'2026-01-01T00:00:10Z'", "");
+    run(w, SL_MINUTE);
+    assert_field(w, FLUXJOBS "/a-pod", "status.reason", "Unsatisfiable");
+    fakeapi_step_clock(w->api, 0, -SL_MINUTE);
+    node(w, "n1", "2");
+    run(w, SL_SEC);
+    assert_field(w, FLUXJOBS "/a-pod", "status.reason", "BeginTime");
+    run(w, SL_MINUTE);
+    assert_field(w, PODS "/a", "spec.nodeName", "n1");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_too_few_slots),
@@ -631,6 +647,7 @@ int main(void) {
         TEST(test_cordoned_only),
         TEST(test_infeasible),
         TEST(test_retried_in_turns),
+        TEST(test_rejected_before),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

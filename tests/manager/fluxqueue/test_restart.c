@@ -7,7 +7,7 @@
 #define TEXT 2048
 
 /* With these levels in the configuration, in place of rack. */
-static void restart(struct world *w, const char *levels) {
+static void again(struct world *w, const char *levels) {
     char text[TEXT];
     struct sl_settings *settings = NULL;
     struct sl_err err = {0};
@@ -67,7 +67,7 @@ static void test_level_gone(void **state) {
     run(w, SL_SEC);
     assert_field(w, PODS "/job-0", "spec.nodeName", "n0");
     for (int i = 0; i < 2; i++) {
-        restart(w, i == 0 ? "" : RACK);
+        again(w, i == 0 ? "" : RACK);
         assert_field(w, FLUXJOBS "/job-job", "status.state", "Running");
         assert_int_equal(number(w, FLUXJOBS "/job-job", "status.pods.bound"), 1);
         assert_free(w, 4);
@@ -91,7 +91,7 @@ static void test_type_gone(void **state) {
     assert_field(w, PODS "/a", "spec.nodeName", "n0");
     patch(w, NODES "/n0/status",
           SL_JSON_CONST({"status" : {"allocatable" : {"example.com/fpga" : null}}}));
-    restart(w, RACK);
+    again(w, RACK);
     assert_field(w, FLUXJOBS "/a-pod", "status.state", "Running");
     assert_free(w, 2);
 }
@@ -115,7 +115,7 @@ static void test_another_gpu(void **state) {
     node(w, "n1", "8");
     patch(w, NODES "/n1/status",
           SL_JSON_CONST({"status" : {"allocatable" : {"amd.com/gpu" : "3"}}}));
-    restart(w, RACK);
+    again(w, RACK);
     create(w, PODS,
            "{'metadata':{'name':'b','labels':{'fluxqueue.seen':'yes'}},'spec':{'containers':[{"
            "'name':'main','image':'busybox','resources':{'limits':{'nvidia.com/gpu':'2'},"
@@ -140,7 +140,7 @@ static void test_alternatives(void **state) {
     run(w, SL_SEC);
     assert_field(w, FLUXJOBS "/job-job", "status.state", "Running");
     assert_free(w, 4);
-    restart(w, RACK);
+    again(w, RACK);
     assert_free(w, 4);
 }
 
@@ -152,7 +152,7 @@ static void test_unreadable(void **state) {
     run(w, SL_SEC);
     assert_field(w, FLUXJOBS "/job-job", "status.state", "Running");
     patch(w, FLUXJOBS "/job-job", SL_JSON_CONST({"spec" : {"jobspec" : "version: 9"}}));
-    restart(w, RACK);
+    again(w, RACK);
     assert_field(w, FLUXJOBS "/job-job", "status.state", "Running");
     assert_free(w, 4);
 }
@@ -174,7 +174,7 @@ static void test_unreadable_group(void **state) {
     run(w, SL_SEC);
     assert_field(w, PODS "/b", "spec.nodeName", "n0");
     patch(w, FLUXJOBS "/g-group", SL_JSON_CONST({"spec" : {"jobspec" : "version: 9"}}));
-    restart(w, RACK);
+    again(w, RACK);
     assert_free(w, 4);
 }
 
@@ -196,7 +196,7 @@ static void test_other_order(void **state) {
                   ]
               }
           }));
-    restart(w, RACK);
+    again(w, RACK);
     assert_free(w, 0);
 }
 
@@ -232,7 +232,7 @@ static void test_resized(void **state) {
           "{\"requests\":{\"cpu\":\"6\",\"memory\":\"64Mi\"}}}]}}");
     run(w, SL_SEC);
     assert_free(w, 2);
-    restart(w, RACK);
+    again(w, RACK);
     pod(w, "b", "3", "", "");
     run(w, 30 * SL_SEC);
     assert_field(w, PODS "/b", "spec.nodeName", "");

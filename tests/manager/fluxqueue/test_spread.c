@@ -7,7 +7,6 @@
 
 #define TEXT 3000
 #define DEPLOYMENTS "/apis/apps/v1/namespaces/default/deployments"
-#define REPLICASETS "/apis/apps/v1/namespaces/default/replicasets"
 
 #define REQUIRED "requiredDuringSchedulingIgnoredDuringExecution"
 #define ON(key) "'topologyKey':'" key "','labelSelector':{'matchLabels':{'app':'a'}}"
@@ -72,12 +71,6 @@ static void rack_node(struct world *w, const char *name, const char *cpu, const 
 #define assert_nodes(w, list) assert_field(w, FLUXJOBS "/set-statefulset", "status.nodeList", list)
 #define assert_reason(w, text) assert_field(w, FLUXJOBS "/set-statefulset", "status.reason", text)
 
-static void begin_again(struct world *w) {
-    stop(w, 0);
-    start(w, 0, false);
-    run(w, 5 * SL_SEC);
-}
-
 /* ---- one on each ---- */
 
 static void test_apart(void **state) {
@@ -95,7 +88,7 @@ static void test_apart(void **state) {
     members(w, 3, 4, APART(HOST));
     assert_node(w, "3", "");
     assert_reason(w, "Growing");
-    begin_again(w); /* what is known of it is in the API */
+    restart(w, 5 * SL_SEC); /* what is known of it is in the API */
     assert_node(w, "3", "");
     node(w, "n3", "8");
     run(w, 5 * SL_SEC);
@@ -210,7 +203,7 @@ static void check_within(struct world *w, const char *annotations, const char *r
     scale(w, 4);
     members(w, 3, 4, rules);
     assert_node(w, "3", "");
-    begin_again(w);
+    restart(w, 5 * SL_SEC);
     assert_node(w, "3", "");
     rack_node(w, "n3", "1", "a");
     run(w, 5 * SL_SEC);

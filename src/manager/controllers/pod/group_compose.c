@@ -65,21 +65,16 @@ static int merit(const struct mgr_group_member *x) {
     return x->may_run ? 0 : mgr_pod_gated(x->p) ? 2 : x->late;
 }
 
-/* One without the finalizer was to be deleted as an excess one. If it runs, a place had become free
- * before that. */
-static bool stays(const struct mgr_group_member *x) {
-    return x->p->rec.finalizer || x->may_run;
-}
-
-/* Order in which pods are retained: with the finalizer, without the gate, older. A pod that was
- * replaced while it was being deleted, and then succeeded, does not displace one that runs. */
+/* Order in which pods are retained: with the finalizer, without the gate, older. One without the
+ * finalizer was to be deleted as an excess one before, and still is if it runs by now. A pod that
+ * was replaced while it was being deleted, and then succeeded, does not displace one that runs. */
 static int by_merit(const void *a, const void *b) {
     const struct mgr_group_member *x = *(struct mgr_group_member *const *)a,
                                   *y = *(struct mgr_group_member *const *)b;
     if (is_written(x) != is_written(y))
         return is_written(x) ? -1 : 1;
-    if (stays(x) != stays(y))
-        return stays(x) ? -1 : 1;
+    if (x->p->rec.finalizer != y->p->rec.finalizer)
+        return x->p->rec.finalizer ? -1 : 1;
     if (merit(x) != merit(y))
         return merit(x) - merit(y);
     return mgr_group_by_age(x, y);

@@ -119,6 +119,7 @@ struct fq_universe {
     uint32_t n_gpus;
     uint64_t *compared; /* fq_compared_bit of each label that a request compares by Gt or Lt */
     struct fq_values *values; /* filled by the first of these */
+    uint32_t n_names;         /* of the graph, when this was made */
 };
 /* Others may have the same one: then the label counts as compared, too. */
 static inline uint64_t fq_compared_bit(const char *label) {
