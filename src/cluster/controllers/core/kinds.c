@@ -77,6 +77,6 @@ const struct sl_rec_kind cl_kinds[K_COUNT] = {
                      .build = cl_endpoints_build, .child = cl_slice_child},
     [K_SLICE] = {SL_REC_API("discovery.k8s.io/v1", "endpointslices", "EndpointSlice"),
                  .namespaced = true, .owners = true, .size = sizeof(struct cl_slice),
-                 .wanted = cl_slice_wanted, .decode = cl_slice_decode, .free = cl_slice_free,
-                 .build = cl_slice_build},
+                 .wanted = cl_slice_wanted, .decode = cl_slice_decode,
+                 .reconcile = cl_slice_changed, .free = cl_slice_free, .build = cl_slice_build},
 };

@@ -95,8 +95,10 @@ static void mirror(struct sl_cluster *c, struct cl_endpoints_object *e,
     bool mirrored = e->subsets && s && !s->pair && !e->rec.deleting;
     struct cl_endpoints all = {0};
 
-    if (mirrored)
+    if (mirrored) {
+        cl_slices_drop_others(c, &e->rec);
         cl_endpoints_of_subsets(e->subsets, &all);
+    }
     cl_slices_plan(c, &(struct cl_slices_plan){.owner = &e->rec,
                                                .manager = NET_SLICES_OF_ENDPOINTS,
                                                .labels = e->labels,

@@ -128,7 +128,10 @@ static inline struct cl_slice *cl_slice_of(struct sl_rec *r) {
 }
 bool cl_slice_wanted(void *ctx, yyjson_val *o);
 bool cl_slice_decode(void *ctx, struct sl_rec *r, yyjson_val *o);
+void cl_slice_changed(void *ctx, struct sl_rec *r);
 void cl_slice_free(struct sl_rec *r);
+/* Mirrors of earlier Endpoints of that name are deleted. */
+void cl_slices_drop_others(struct sl_cluster *c, const struct sl_rec *object);
 bool cl_slice_build(void *ctx, struct sl_rec *r, struct sl_write *w);
 /* Of a Service and of Endpoints. */
 bool cl_slice_child(void *ctx, struct sl_rec *r, struct sl_rec *child, struct sl_jw *body);

@@ -52,6 +52,36 @@ bool cl_slice_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     return true;
 }
 
+/* A mirror whose Endpoints are gone: those that have their name now, if any, look after it. */
+void cl_slice_changed(void *ctx, struct sl_rec *r) {
+    struct sl_cluster *c = ctx;
+    struct cl_slice *s = cl_slice_of(r);
+    _cleanup_(sl_json_docp) yyjson_doc *d =
+        s->labels && !sl_rec_owner(r) ? yyjson_read(s->labels, strlen(s->labels), 0) : NULL;
+    const char *name = sl_json_text(yyjson_obj_get(yyjson_doc_get_root(d), NET_OF_SERVICE));
+    struct sl_rec *object = *name ? sl_inf_find_sym(c->inf, K_ENDPOINTS, r->ns, name) : NULL;
+
+    if (object)
+        sl_rec_enqueue(object);
+}
+
+void cl_slices_drop_others(struct sl_cluster *c, const struct sl_rec *object) {
+    uint32_t i = 0;
+
+    for (struct sl_rec *r; (r = sl_inf_each(c->inf, K_SLICE, &i));) {
+        struct cl_slice *s = cl_slice_of(r);
+        if (r->ns != object->ns || r->owner == sl_rec_uid(object->uid) || sl_rec_owner(r) ||
+            !s->labels || r->create_planned || r->deleting || r->delete_planned)
+            continue;
+        _cleanup_(sl_json_docp) yyjson_doc *d = yyjson_read(s->labels, strlen(s->labels), 0);
+        yyjson_val *labels = yyjson_doc_get_root(d);
+        if (strcmp(sl_json_text(yyjson_obj_get(labels, NET_OF_SERVICE)), object->name) == 0 &&
+            strcmp(sl_json_text(yyjson_obj_get(labels, NET_SLICE_MANAGER)),
+                   NET_SLICES_OF_ENDPOINTS) == 0)
+            sl_rec_plan_delete(r);
+    }
+}
+
 void cl_slice_free(struct sl_rec *r) {
     struct cl_slice *s = cl_slice_of(r);
 
