@@ -53,8 +53,7 @@ static void append(struct pod *p, yyjson_mut_val *list, yyjson_val *from) {
     size_t i, n;
     yyjson_val *v;
     yyjson_arr_foreach (from, i, n, v)
-        if (i < SL_JOBKIND_MAX_ITEMS)
-            (void)yyjson_mut_arr_append(list, yyjson_val_mut_copy(p->d, v));
+        (void)yyjson_mut_arr_append(list, yyjson_val_mut_copy(p->d, v));
 }
 
 /* ---- amounts ---- */

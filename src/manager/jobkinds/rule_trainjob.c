@@ -219,8 +219,7 @@ static yyjson_mut_val *patch_all(const struct train *t, yyjson_val *spec) {
     yyjson_val *p;
     yyjson_arr_foreach (sl_json_at(t->job, "spec.runtimePatches"), i, n, p) {
         yyjson_val *over = sl_json_at(p, "trainingRuntimeSpec.template.spec");
-        if (i < MAX_PATCHES && sl_json_size(over) &&
-            strcmp(sl_json_str(p, "manager"), SL_JOBKIND_PATCH_MANAGER) != 0)
+        if (sl_json_size(over) && strcmp(sl_json_str(p, "manager"), SL_JOBKIND_PATCH_MANAGER) != 0)
             spec = patched(spec, over, &held);
     }
     return spec ? yyjson_val_mut_copy(t->d, spec) : yyjson_mut_obj(t->d);
@@ -238,6 +237,9 @@ int jobkind_trainjob(yyjson_val *o, yyjson_val *runtime, struct sl_jobkind_podse
     if (!runtime)
         return sl_err_set(err, SL_ENOENT, "spec.runtimeRef: there is no runtime \"%.120s\"",
                           sl_json_str(o, "spec.runtimeRef.name"));
+    if (yyjson_arr_size(sl_json_at(o, "spec.runtimePatches")) > MAX_PATCHES)
+        return sl_err_set(err, SL_ELIMIT, "spec.runtimePatches: at most %u are applied",
+                          MAX_PATCHES);
     t.d = yyjson_mut_doc_new(NULL);
     yyjson_mut_val *spec = patch_all(&t, template);
     yyjson_mut_arr_foreach (yyjson_mut_obj_get(spec, "replicatedJobs"), i, n, rj) {

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "core/base/buf.h"
 #include "core/base/mem.h"
 #include "lib/json/json.h"
 #include "manager/jobkinds/jobkinds.h"
@@ -315,6 +316,29 @@ static void test_trainjob(void **state) {
                 "name and a pod template");
 }
 
+/* JSON of a list with 'n' times the same. */
+static char *repeated(const char *before, const char *item, uint32_t n, const char *after) {
+    _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF((size_t)4 << 20);
+    sl_buf_add(&b, before, strlen(before));
+    for (uint32_t i = 0; i < n; i++)
+        sl_buf_printf(&b, "%s%s", i ? "," : "", item);
+    sl_buf_add(&b, after, strlen(after));
+    return sl_strdup(sl_buf_str(&b));
+}
+
+/* What would be left out would not be counted against a quota. */
+static void test_many(void **state) {
+    (void)state;
+    char *patches = repeated("{'spec':{'runtimePatches':[", "{'manager':'x'}", 65, "]}}");
+    expect_with("trainer.kubeflow.org/trainjob", patches, RUNTIME(""),
+                "error -4: spec.runtimePatches: at most 64 are applied");
+    free(patches);
+}
+
+static void check_sidecars(const struct sl_jobkind_podsets *p) {
+    assert_int_equal(yyjson_arr_size(sl_json_at(p->v[0].template, "spec.containers")), 5001);
+}
+
 /* ---- templates that are made ---- */
 
 static void container_is(yyjson_val *template, size_t i, const char *path, const char *want) {
@@ -418,6 +442,14 @@ static void test_templates(void **state) {
                  check_spark);
 }
 
+static void test_many_sidecars(void **state) {
+    (void)state;
+    char *app =
+        repeated("{'spec':{'executor':{},'driver':{'sidecars':[", "{'name':'s'}", 5000, "]}}}");
+    with_podsets("sparkoperator.k8s.io/sparkapplication", app, check_sidecars);
+    free(app);
+}
+
 /* ---- what no schema has checked ---- */
 
 static void test_missing(void **state) {
@@ -469,6 +501,7 @@ int main(void) {
         cmocka_unit_test(test_kubeflow),   cmocka_unit_test(test_ray),
         cmocka_unit_test(test_appwrapper), cmocka_unit_test(test_spark),
         cmocka_unit_test(test_trainjob),   cmocka_unit_test(test_templates),
+        cmocka_unit_test(test_many),       cmocka_unit_test(test_many_sidecars),
         cmocka_unit_test(test_missing),    cmocka_unit_test(test_amounts),
         cmocka_unit_test(test_too_many),
     };
