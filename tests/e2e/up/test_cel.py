@@ -12,7 +12,7 @@ import pytest
 
 from kube import Cluster, until
 from sluice import say
-from test_operators import DEFINITIONS, ask, definition, place
+from test_definitions import DEFINITIONS, ask, definition, place
 from up import Up
 
 TIME_LIMIT = 280

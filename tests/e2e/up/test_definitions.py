@@ -2,7 +2,7 @@
 """What operators and their clients ask of an API server, asked of a real kube-apiserver and of ours: printer columns
 of definitions, field selectors, tables of scale, groups of impersonated users.
 
-    SL_SHOW=1 tests/e2e/run up/test_operators.py -k columns     # all answers
+    SL_SHOW=1 tests/e2e/run up/test_definitions.py -k columns   # all answers
 """
 
 import concurrent.futures
