@@ -21,6 +21,13 @@ static void report(struct sl_manager *m, const struct mgr_rec_job *j, const char
 
 /* ---- progress ---- */
 
+/* Of an elastic Job, and its Workload says so: until then admission refuses a smaller count, and
+ * with it all else that is written at once, such as the end. */
+static bool is_scaled_down(const struct mgr_rec_wl *w) {
+    const struct mgr_wl_admission *a = w->seen.admission;
+    return w->elastic && a && a->n == 1 && a->v[0].count > w->podsets[0].count;
+}
+
 static void set_reclaimable(struct sl_manager *m, const struct mgr_rec_job *j,
                             struct mgr_rec_wl *w) {
     const int32_t *now = mgr_wl_next(w, WL_RECLAIMABLE)->reclaimable;
@@ -31,7 +38,7 @@ static void set_reclaimable(struct sl_manager *m, const struct mgr_rec_job *j,
     if (n > w->podsets[0].count)
         n = w->podsets[0].count;
     /* What was given back while the quota is held cannot be taken again: admission refuses it. */
-    if (now && n < now[0] && mgr_wl_condition_is_true(m, w, "QuotaReserved") && !w->elastic)
+    if (now && n < now[0] && mgr_wl_condition_is_true(m, w, "QuotaReserved") && !is_scaled_down(w))
         return;
     mgr_wl_set_reclaimable(w, &n);
 }
