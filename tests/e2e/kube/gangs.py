@@ -333,12 +333,15 @@ class Run:
             self.take_usage()
             now_good, now_bad = self.counted()
             wrong = self.ended_well()
+            began = time.monotonic()
             self.delete_all()
             wrong += self.remains()
+            self.going = time.monotonic() - began
         self.writes = now_good - good
         found, self.longest = faults(history.events, self.quota)
-        say(f"# {self.kind}: {len(history.events)} changes of pods and Workloads, {self.resizes} resizes, "
-            f"{len(self.deleted)} deleted early, {self.kills} kills, in part for {self.longest:.1f} s at most")  # fmt: skip
+        done = f"{self.resizes} resizes, {len(self.deleted)} deleted early, {self.kills} kills"
+        say(f"# {self.kind}: {done}, {len(history.events)} changes of pods and Workloads")
+        say(f"#   at most {self.longest:.1f} s in part; all were gone {self.going:.1f} s after their deletion")
         say(f"#   written: {plural(self.writes)}; refused: {plural(now_bad - bad)}")
         wrong += self.errors + history.broken + found
         if wrong:
