@@ -286,7 +286,7 @@ static bool cluster_child(void *ctx, struct sl_rec *r, struct sl_rec *child, str
         return false;
     _cleanup_(sl_json_docp) yyjson_doc *d = mc_cluster_view(c, &v);
     v.size = mc_right_size(c, NULL);
-    return mc_child_put(body, &v, c, child, m->client->wall);
+    return d && mc_child_put(body, &v, c, child, m->client->wall);
 }
 
 static bool job_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
@@ -329,7 +329,7 @@ static bool volume_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
         return false;
     _cleanup_(sl_json_docp) yyjson_doc *d = mc_cluster_view(mc_of(owner), &v);
     sl_inf_build_create(m->inf, MC_VOLUME, "", w);
-    return mc_child_put(&w->json, &v, mc_of(owner), r, m->client->wall);
+    return d && mc_child_put(&w->json, &v, mc_of(owner), r, m->client->wall);
 }
 
 /* One that somebody else made does as well. */

@@ -114,7 +114,7 @@ static void sync_objects(struct sl_miniclusters *m, struct mc_cluster *c) {
     _cleanup_(sl_json_docp) yyjson_doc *d = mc_cluster_view(c, &v);
     struct mc_child child;
     bool all = true;
-    for (uint32_t n = 0; n < MC_MAX_CHILDREN && mc_child_at(&v, n, &child); n++) {
+    for (uint32_t n = 0; d && n < MC_MAX_CHILDREN && mc_child_at(&v, n, &child); n++) {
         if (!all && (child.kind == MC_JOB || child.late))
             break;
         all &= sync_child(m, c, &child);
