@@ -19,8 +19,8 @@ MUTATIONS ?= 1000000
 MUTATION_SEED ?= 1
 
 .PHONY: all run check check-operators e2e kube operators lint fuzz fuzz-structural uninit histories bench \
-	bench-backfill bench-flux bench-kueue bench-pods bench-pools bench-up soak coverage tidy format clean setup \
-	setup-build setup-lint
+	bench-backfill bench-flux bench-kinds bench-kueue bench-pods bench-pools bench-up soak coverage tidy format clean \
+	setup setup-build setup-lint
 
 all: build/build.ninja
 	@ninja -C build --quiet sluice >&2
@@ -98,6 +98,11 @@ bench-backfill: all
 # bench/flux/run.
 bench-flux: all
 	@bench/flux/run
+
+# Hundreds of MiniClusters through one queue while Sluice is killed, beside Jobs: minutes. See the head of
+# bench/kinds/run.
+bench-kinds: all
+	@bench/kinds/run
 
 # Kueue itself beside Sluice, under the load of Kueue's own runner: minutes. See the head of bench/kueue/run.
 bench-kueue: all

@@ -31,11 +31,18 @@ static bool reclaimable_of(const struct mgr_rec_job *j, int32_t *counts) {
     return !j->many || j->many->reclaims;
 }
 
+/* Of an elastic Job, and its Workload says so: until then admission refuses a smaller count, and
+ * with it all else that is written at once, such as the end. */
+static bool is_scaled_down(const struct mgr_rec_wl *w) {
+    const struct mgr_wl_admission *a = w->seen.admission;
+    return w->elastic && a && a->n == 1 && a->v[0].count > w->podsets[0].count;
+}
+
 static void set_reclaimable(struct sl_manager *m, const struct mgr_rec_job *j,
                             struct mgr_rec_wl *w) {
     const int32_t *now = mgr_wl_next(w, WL_RECLAIMABLE)->reclaimable;
     int32_t counts[SL_JOBKIND_MAX_PODSETS];
-    bool held = mgr_wl_condition_is_true(m, w, "QuotaReserved") && !w->elastic;
+    bool held = mgr_wl_condition_is_true(m, w, "QuotaReserved") && !is_scaled_down(w);
 
     if (!m->settings->gates[SL_G_RECLAIMABLE_PODS] || w->n_podsets != mgr_job_n_podsets(j) ||
         !reclaimable_of(j, counts))
