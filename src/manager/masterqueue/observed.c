@@ -185,12 +185,28 @@ bool mq_names_flavor(const struct mq_queue_rec *c, const char *flavor) {
     return false;
 }
 
+/* Somebody else has the master's name, so it does not say what there is: the queues that borrow do.
+ */
+static bool borrowers_name(struct sl_masterqueues *m, const struct mq *q, const char *flavor,
+                           bool absent) {
+    bool any = false;
+    for (struct sl_rec *r = sl_inf_children(m->inf, sl_rec_uid(q->rec.uid), NULL); r; r = r->next) {
+        if (r->kind != MQ_CLUSTER_QUEUE || r->create_planned || r->deleting)
+            continue;
+        any = true;
+        if (mq_names_flavor(mq_queue_of(r), flavor))
+            return true;
+    }
+    return !any && absent;
+}
+
 bool mq_master_names(struct sl_masterqueues *m, const struct mq *q, const char *flavor,
                      bool absent) {
     struct sl_rec *r = sl_inf_find(m->inf, MQ_CLUSTER_QUEUE, "", q->rec.name);
-    if (!r || r->create_planned || !mq_owns(q, r))
+    if (!r || r->create_planned)
         return absent;
-    return mq_names_flavor(mq_queue_of(r), flavor);
+    return mq_owns(q, r) ? mq_names_flavor(mq_queue_of(r), flavor)
+                         : borrowers_name(m, q, flavor, absent);
 }
 
 sl_quantity mq_usage(struct sl_masterqueues *m, const struct mq *q, const char *flavor,

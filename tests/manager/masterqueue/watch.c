@@ -218,21 +218,6 @@ static void check_flavor(struct world *w, const struct fakeapi_change *c) {
     w->hasty += n.found;
 }
 
-static void check_generated(struct world *w, const struct fakeapi_change *c) {
-    uint32_t m = world_owner(c->before ? c->before : c->now);
-
-    w->generated++;
-    if (m >= w->n_mqs || mq_now(&w->mqs[m])->gone || c->sent < w->replicas[c->client].started)
-        return; /* the last: of an earlier life */
-    if (strcmp(c->kind->plural, "clusterqueues") == 0 && c->before && c->now)
-        check_queue(w, c, m);
-    /* Who deletes it is asked, not who lets it go then. */
-    bool ends = !c->now || sl_json_at(c->now, "metadata.deletionTimestamp");
-    if (strcmp(c->kind->plural, "resourceflavors") == 0 && c->before && ends &&
-        !sl_json_at(c->before, "metadata.deletionTimestamp"))
-        check_flavor(w, c);
-}
-
 /* Its spec and what an administrator wrote around it; the manager adds a finalizer and a status. */
 static char *own_text(yyjson_val *o) {
     struct sl_buf b;
@@ -245,6 +230,31 @@ static char *own_text(yyjson_val *o) {
     char *text = sl_strdup(sl_buf_str(&b));
     sl_buf_done(&b);
     return text;
+}
+
+/* Its status follows from work, which may also become due when the clock jumps. */
+static bool is_written(const struct fakeapi_change *c) {
+    char *before = c->before ? own_text(c->before) : NULL, *now = c->now ? own_text(c->now) : NULL;
+    bool written = !before || !now || strcmp(before, now) != 0;
+
+    sl_freep(&before);
+    sl_freep(&now);
+    return written;
+}
+
+static void check_generated(struct world *w, const struct fakeapi_change *c) {
+    uint32_t m = world_owner(c->before ? c->before : c->now);
+
+    w->generated += is_written(c);
+    if (m >= w->n_mqs || mq_now(&w->mqs[m])->gone || c->sent < w->replicas[c->client].started)
+        return; /* the last: of an earlier life */
+    if (strcmp(c->kind->plural, "clusterqueues") == 0 && c->before && c->now)
+        check_queue(w, c, m);
+    /* Who deletes it is asked, not who lets it go then. */
+    bool ends = !c->now || sl_json_at(c->now, "metadata.deletionTimestamp");
+    if (strcmp(c->kind->plural, "resourceflavors") == 0 && c->before && ends &&
+        !sl_json_at(c->before, "metadata.deletionTimestamp"))
+        check_flavor(w, c);
 }
 
 static void check_foreign(struct world *w, const struct fakeapi_change *c) {
