@@ -15,7 +15,7 @@ import dataclasses
 import typing
 
 import raydashboard
-from kube import until
+from kube import Failure, until
 
 QUEUE = "kueue.x-k8s.io/queue-name"
 PRIORITY = "kueue.x-k8s.io/priority-class"
@@ -74,7 +74,17 @@ class Job:
         else:
             metadata["labels"] = labels
         thing = {"apiVersion": self.api, "kind": self.kind, "metadata": metadata, "spec": spec}
-        return cluster.request("POST", self.path(), thing)
+
+        def created():
+            try:
+                return cluster.request("POST", self.path(), thing)
+            except Failure as why:
+                if "failed calling webhook" not in str(why):
+                    raise
+            return None
+
+        # An operator may say that it is ready just before its webhooks listen.
+        return until(created, 30, f"{self.kind} {name} to be created")
 
     def get(self, cluster, name):
         return cluster.get(self.path(name))
@@ -99,18 +109,22 @@ class Job:
             if pod["status"].get("phase") == "Running" and "deletionTimestamp" not in pod["metadata"]
         }
 
-    def ran(self, cluster, name, seconds):
-        """Waits until it has ended; returns the pods that were seen to run, or to have run to their end."""
-        seen = set()
+    def ran(self, cluster, seconds, *names):
+        """Waits until all have ended; returns for each the pods that were seen to run, or to have run to their end.
+
+        All are looked at from the start, since an operator may delete pods as soon as its job has ended.
+        """
+        seen = {name: set() for name in names}
 
         def over():
-            seen.update(self.running(cluster, name))
-            ended = [pod for pod in self.its_pods(cluster, name) if pod["status"].get("phase") == "Succeeded"]
-            seen.update(pod["metadata"]["name"] for pod in ended)
-            return self.finished(cluster, name)
+            for name in names:
+                seen[name].update(self.running(cluster, name))
+                ended = [pod for pod in self.its_pods(cluster, name) if pod["status"].get("phase") == "Succeeded"]
+                seen[name].update(pod["metadata"]["name"] for pod in ended)
+            return all([self.finished(cluster, name) for name in names])
 
-        until(over, seconds, f"the end of {self.kind} {name}")
-        return seen
+        until(over, seconds, f"the end of {self.kind} {' and '.join(names)}")
+        return [seen[name] for name in names]
 
 
 # ---- how each is written ----

@@ -49,7 +49,7 @@ def test_alone(kind):
     operators.need(job)
     name = f"alone-{kind.lower()}"
     job.create(cluster, name, seconds=2)
-    ran = job.ran(cluster, name, PATIENCE)
+    [ran] = job.ran(cluster, PATIENCE, name)
     assert len(ran) == job.pods, f"these ran: {sorted(ran)}"
     job.delete(cluster, name)
     until(lambda: not job.its_pods(cluster, name), PATIENCE, "no pods")
@@ -80,12 +80,12 @@ def test_queued(kind):
     job.create(cluster, two, seconds=6, queue=queue, priority="low")
     until(lambda: condition(workload(two), "QuotaReserved")["reason"] == "Pending", PATIENCE, f"{two} to wait")
     assert not stays(two), f"{two} was not admitted, and has pods"
-    job.create(cluster, three, seconds=2, queue=queue, priority="high")
+    job.create(cluster, three, seconds=6, queue=queue, priority="high")
     until(lambda: holds(workload(one), "Preempted") and not stays(one), PATIENCE, f"{one} to be stopped")
-    assert len(job.ran(cluster, three, PATIENCE)) == job.pods
+    assert [len(pods) for pods in job.ran(cluster, PATIENCE, three)] == [job.pods]
     job.delete(cluster, three)
+    assert [len(pods) for pods in job.ran(cluster, 2 * PATIENCE, one, two)] == [job.pods] * 2
     for name in (one, two):
-        assert len(job.ran(cluster, name, PATIENCE)) == job.pods
         if not job.gated:
             until(lambda: holds(workload(name), "Finished"), PATIENCE, f"the Workload of {name} to be finished")
         job.delete(cluster, name)

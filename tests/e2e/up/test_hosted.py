@@ -42,7 +42,7 @@ def test_job(kind):
     operators.need(job)
     name = f"alone-{kind.lower()}"
     job.create(up, name, seconds=2)
-    ran = job.ran(up, name, PATIENCE)
+    [ran] = job.ran(up, PATIENCE, name)
     assert len(ran) == job.pods, f"these ran: {sorted(ran)}"
     job.delete(up, name)
     until(lambda: not job.its_pods(up, name), PATIENCE, "no pods")
